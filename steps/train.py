@@ -12,7 +12,8 @@ from argosy.steps.claims import heartbeat
 from argosy.steps.cluster.connecting import in_pod
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import TrainArgs
-from argosy.steps.contract.errors import InputError
+from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.injection import from_environment
 from argosy.steps.gang.host import Endpoint, GangHost
 from argosy.steps.gang.kubernetes import kubernetes_host
@@ -23,6 +24,8 @@ from argosy.steps.paths import resolve
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
 from argosy.steps.store.allowed import allowed_until_now
+from argosy.steps.store.base import UNSERVED
+from argosy.steps.store.leaving import UNWRITTEN, LeavableStore
 from argosy.steps.store.opening import PERSON_SECONDS
 from argosy.steps.supervisor.awake import SHARE, AwakeClock
 from argosy.steps.supervisor.bundles import Bundles
@@ -58,12 +61,24 @@ def train(args: TrainArgs) -> int:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    store = open_store(args.store_uri)
+    try:
+        return _supervised(args, settings, manifest, host, faults, stop)
+    except StepError as error:
+        if not stop.is_set() or error.cause not in UNSERVED:
+            raise
+        print(f"argosy: stopped: {UNWRITTEN}", file=sys.stderr, flush=True)
+        return int(ExitCode.PREEMPTED)
+
+
+def _supervised(
+    args: TrainArgs, settings: Settings, manifest: GangManifest, host: GangHost, faults: Faults, stop: threading.Event
+) -> int:
+    store = LeavableStore(open_store(args.store_uri), stop)
     endpoint = host.endpoint()
     check_store(store, args.prefix)
     metrics = Metrics(args.name)
     # What is said again by itself: while the store is away neither SIGTERM nor a pod's report waits for it long.
-    brief = open_store(args.store_uri, retry_seconds=PERSON_SECONDS)
+    brief = LeavableStore(open_store(args.store_uri, retry_seconds=PERSON_SECONDS), stop)
     with allowed_until_now(), heartbeat(brief, args), RunLog(brief, args.prefix, "supervisor", metrics.absorb) as log:
         record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step, brief)
         channel = Channel(record.keep, manifest.nproc_per_node)

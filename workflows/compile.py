@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from hera.workflows import DAG, Container, Parameter, Task, Workflow, WorkflowTemplate
-from hera.workflows.models import PodGC, TTLStrategy, WorkflowMetadata
+from hera.workflows.models import Metadata, PodGC, TTLStrategy, WorkflowMetadata
 
 from argosy.steps.contract.objects import RUN_LABEL
 from argosy.workflows import templates
@@ -57,6 +57,9 @@ def build_workflow(run: TrainingRun, *, code_digest: str, kind: Kind = "Workflow
         # The evaluation has the gang's image, and a registry of one's own has the steps' too.
         "image_pull_secrets": list(run.gang.pod.image_pull_secrets) or None,
         "active_deadline_seconds": run.deadlines.run_seconds or None,
+        # A policy that wants labels wants them of every pod, and so does an identity in the cloud. Annotations say what
+        # a node does to a pod: networks, devices.
+        "pod_metadata": Metadata(labels=dict(run.gang.pod.labels)) if run.gang.pod.labels else None,
         # Pods of a failed workflow stay for whoever wants to look at them.
         "pod_gc": PodGC(strategy="OnWorkflowSuccess"),
         "ttl_strategy": TTLStrategy(seconds_after_completion=KEPT_SECONDS),

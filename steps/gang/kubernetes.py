@@ -22,13 +22,7 @@ from argosy.steps.contract import env as names
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.objects import GANG_LABEL, METRICS_PORT, TOKEN_KEY, UID_LABEL, WORKFLOW_LABEL
-from argosy.steps.gang.channel_objects import (
-    CHANNEL_PORT,
-    Owner,
-    channel_secret,
-    channel_service,
-    policies,
-)
+from argosy.steps.gang.channel_objects import CHANNEL_PORT, Owner, channel_secret, channel_service, policies
 from argosy.steps.gang.evidence import LastWords, cluster_evidence
 from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Probed, Standing
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, with_identity
@@ -37,6 +31,8 @@ from argosy.steps.gang.probe import probe_job, probe_name
 from argosy.steps.gang.reasons import REFUSED, Reasons
 from argosy.steps.gang.runtimes import COMPLETION_INDEX, FIRST_INDEX, INDEX_VARIABLE, pod_count
 
+CREATE_SECONDS = 10.0
+"""How long a part of a gang is asked for; then it is told what is waited for, and asked for again."""
 DELETE_SECONDS = 30.0
 """After the grace: how long a deleted pod may take to go."""
 SEEN_SECONDS = 20.0
@@ -114,7 +110,7 @@ class KubernetesHost:
     # The gang.
 
     def create(self, manifest: GangManifest, identity: Identity) -> None:
-        """Create the documents in their order; what is there already is kept."""
+        """Create the documents; what is there already is kept."""
         labels = {UID_LABEL: self._owner.uid, WORKFLOW_LABEL: self._owner.name}
         documents = with_identity(
             manifest,
@@ -129,19 +125,19 @@ class KubernetesHost:
         if self._token and not self._has_channel:
             self._renew_channel()
         self._has_channel = False
-        self.put(documents)
+        self.put(documents, CREATE_SECONDS)
 
     def replenish(self, manifest: GangManifest, identity: Identity) -> None:
         """Nothing: the Job makes a failed pod again by itself, within its backoffLimit."""
 
-    def put(self, documents: Iterable[dict[str, Any]]) -> None:
-        """Create documents that have their identity already, in their order; what is there already is kept.
+    def put(self, documents: Iterable[dict[str, Any]], patience: float | None = None) -> None:
+        """Create documents that have their identity, in their order, each asked for ``patience`` seconds (or as usual).
 
         Raises:
             StepError: one is refused.
         """
         for document in documents:
-            self._create(self._owner.adopt(document))
+            self._create(self._owner.adopt(document), patience)
         self._workloads.refresh()
 
     def _name_pods(self, document: dict[str, Any]) -> None:
@@ -162,11 +158,11 @@ class KubernetesHost:
                 kept = [item for item in container.get("env", []) if item["name"] not in own]
                 container["env"] = [*fields, *kept, *further]
 
-    def _create(self, document: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _create(self, document: Mapping[str, Any], patience: float | None = None) -> dict[str, Any] | None:
         deadline = time.monotonic() + SEEN_SECONDS
         while True:
             try:
-                return self._api.create(document)
+                return self._api.create(document, patience=patience)
             except (ApiError, StepError) as error:
                 # A webhook looks into a cache of its own, to which what we made just now has yet to come. It refuses
                 # with 403, as who has no right is refused.

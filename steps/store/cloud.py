@@ -39,7 +39,7 @@ class CloudStore:
         self._retry_seconds = retry_seconds
         self._lock = threading.Lock()
         self._opened: Any = None
-        self._silent_until = 0.0
+        self.silent_until = 0.0
 
     @property
     def _client(self) -> Any:
@@ -113,8 +113,8 @@ class CloudStore:
     def _tell(self, error: StoreError) -> None:
         # Minutes without a word look like a hang.
         now = time.monotonic()
-        if now > self._silent_until:
-            self._silent_until = now + _SILENT_SECONDS
+        if now > self.silent_until:
+            self.silent_until = now + _SILENT_SECONDS
             print(f"argosy: {error}; it is asked again for {self._retry_seconds:.0f} s", file=sys.stderr, flush=True)
 
     def fetch(self, key: str, into: Path, *, etag: str = "") -> str:

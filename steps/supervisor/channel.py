@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from argosy.steps.contract.channel import (
@@ -199,13 +199,17 @@ class Channel:
         with self._changed:
             self._check(message.pod)
             gang = self._gang
+            self._seen[message.pod] = time.monotonic()
+            if message.endings or message.error:
+                # A store that is away takes its time to refuse: who told why it failed is not silent meanwhile.
+                self._note(replace(message, steps=[], worked=[], events=[]))
         if message.endings or message.error:
             self._keep(gang, message)
         with self._changed:
             self._check(message.pod)
             self._seen[message.pod] = time.monotonic()
+            self._note(message)
             if message.restart == self._running:
-                self._reports.append(message)
                 self._step = max([self._step, *_steps(message)])
                 self._saved = max([self._saved, *message.saved_steps()])
                 self._gathering.hear(message)
@@ -219,6 +223,10 @@ class Channel:
                 return {**asdict(self._orders), "step": step, **self._gathering.news(message.node_rank)}
             stale = message.restart < self._running
             return asdict(Orders(command="stop" if stale else "continue"))
+
+    def _note(self, message: Report) -> None:
+        if message.restart == self._running:
+            self._reports.append(message)
 
     def _check(self, pod: str) -> None:
         if self._pods is None or (self._more and pod not in self._pods):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 
+from argosy.steps.cluster.api import PATIENCE_SECONDS, ApiSilent
 from argosy.steps.contract import env as names
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Report
@@ -90,18 +92,21 @@ class Context:
         return reports
 
     def create(self, gang: SupervisedGang) -> None:
-        """Have the host make the gang, or what is missing of it; a quota that others use up is waited for.
+        """Have the host make the gang, or what is missing of it; a quota that others use up is waited for, and for a
+        while a webhook, or a server, that does not answer.
 
         Raises:
             Stopped: SIGTERM arrived meanwhile.
             StepError: it is refused for good.
         """
-        told = False
+        told, began = False, time.monotonic()
         while True:
             try:
                 return self.host.create(*self.described(gang))
             except StepError as error:
-                if (error.cause, error.code) != (Cause.UNSCHEDULABLE, ExitCode.TRANSIENT):
+                quota = (error.cause, error.code) == (Cause.UNSCHEDULABLE, ExitCode.TRANSIENT)
+                silent = isinstance(error, ApiSilent) and time.monotonic() - began < PATIENCE_SECONDS
+                if not quota and not silent:
                     raise
                 if not told:
                     print(f"argosy: gang {gang.name} waits: {error}", file=sys.stderr, flush=True)

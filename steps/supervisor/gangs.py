@@ -8,8 +8,10 @@ from typing import Any
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import COMMIT_SECONDS
+from argosy.steps.contract.errors import StepError
 from argosy.steps.gang.host import GangRecord
 from argosy.steps.runlog import ENGINE_WENT
+from argosy.steps.store.base import UNSERVED
 from argosy.steps.supervisor.context import Context, SupervisedGang
 from argosy.steps.supervisor.pending import gang_of
 
@@ -113,7 +115,19 @@ class Gangs:
         context.record.log.flush()
 
     def end_all(self, reason: str) -> None:
-        """Delete every gang that is left."""
+        """Delete every gang that is left.
+
+        Raises:
+            StepError: all are gone, and the store did not take it down.
+        """
+        unwritten: StepError | None = None
         for record in self._context.host.gangs():
             if not record.deleted:
-                self.delete(record, reason)
+                try:
+                    self.delete(record, reason)
+                except StepError as error:
+                    if error.cause not in UNSERVED:
+                        raise
+                    unwritten = error
+        if unwritten is not None:
+            raise unwritten

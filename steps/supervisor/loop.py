@@ -16,6 +16,8 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.trait import Trait
 from argosy.steps.contract.trouble import Trouble
+from argosy.steps.store.base import UNSERVED
+from argosy.steps.store.leaving import UNWRITTEN
 from argosy.steps.supervisor.budget import Decision, Failure, decide
 from argosy.steps.supervisor.circumstances import considered
 from argosy.steps.supervisor.context import Context, Stopped, SupervisedGang
@@ -76,6 +78,8 @@ class Supervisor:
         except Stopped:
             return self._stopped()
         except StepError as error:
+            if self._context.stop.is_set() and error.cause in UNSERVED:
+                return self._stopped()
             self._lose(error)
             raise
 
@@ -247,7 +251,13 @@ class Supervisor:
 
     def _stopped(self) -> int:
         verdict = Verdict(cause=Cause.SIGTERM, exit_code=int(ExitCode.PREEMPTED), quote="the supervisor got SIGTERM")
-        self._gangs.end_all("stopped from outside")
+        print(f"argosy: stopped: {verdict.quote}", file=sys.stderr, flush=True)
+        try:
+            self._gangs.end_all("stopped from outside")
+        except StepError as error:
+            if error.cause not in UNSERVED:
+                raise
+            print(f"argosy: {UNWRITTEN}", file=sys.stderr, flush=True)
         self._context.record.log.append("train_ended", cause=str(verdict.cause), exit_code=verdict.exit_code)
         self._context.record.gave_up(verdict)
         return verdict.exit_code

@@ -10,9 +10,11 @@ from dataclasses import asdict
 from typing import Any
 
 from argosy.steps.contract.channel import Ending, Report
+from argosy.steps.contract.errors import StepError
 from argosy.steps.outputs import replace_text, write_output, write_termination
 from argosy.steps.runlog import KINDS, RunLog
-from argosy.steps.store.base import ObjectStore
+from argosy.steps.store.base import UNSERVED, ObjectStore
+from argosy.steps.store.leaving import LeavableStore
 from argosy.steps.supervisor.budget import Decision, Failure
 from argosy.steps.supervisor.bundles import Bundles
 from argosy.steps.verdict import Verdict, termination_line
@@ -22,7 +24,7 @@ class Record:
     """Writes for one run; ``log`` is the supervisor's own writer of the event log."""
 
     def __init__(
-        self, store: ObjectStore, prefix: str, log: RunLog, world_size: int, end_step: int, brief: ObjectStore
+        self, store: ObjectStore, prefix: str, log: RunLog, world_size: int, end_step: int, brief: LeavableStore
     ) -> None:
         """``brief``: the same store, which gives up sooner, for what pods send again."""
         self.log = log
@@ -34,6 +36,19 @@ class Record:
         self._verdict: tuple[str, dict[str, Any]] | None = None
         self._kept: dict[str, tuple[Any, ...]] = {}
         """Of each pod: what it told last that is durable."""
+
+    @property
+    def store_answers(self) -> bool:
+        """Whether what was asked of the store last, by whichever thread, was answered in time."""
+        return self._brief.answers
+
+    def ask_store(self) -> bool:
+        """The same, asked now."""
+        try:
+            self._brief.head(f"{self._attempts}/none")
+        except StepError as error:
+            return error.cause not in UNSERVED
+        return True
 
     # Evidence.
 

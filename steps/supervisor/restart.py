@@ -19,6 +19,7 @@ from argosy.steps.supervisor.outcome import Outcome
 from argosy.steps.supervisor.placing import STUCK, STUCK_SECONDS, TICK_SECONDS, Placing, cannot_begin
 from argosy.steps.supervisor.seats import as_ranks, keepers, peers, seated
 from argosy.steps.supervisor.spares import AGAIN_SECONDS, Attendance, usable
+from argosy.steps.supervisor.standstill import is_hang, see_pauses
 from argosy.steps.supervisor.watch import GATHER_SECONDS, Watch
 from argosy.steps.verdict import Verdict
 from argosy.steps.verdict.evidence import load_rules
@@ -239,24 +240,19 @@ class GangRestart:
             if (chosen := watch.holder) != told:
                 told = chosen
                 context.channel.order(Orders(command="continue", commits=told))
-            if (stall := watch.stall(now)) is not None:
-                self._stalled(watch.step, *stall)
+            see_pauses(context, self._gang.attempt, self._number, watch, now)
             see_slow_ranks(context, self._gang.attempt, self._number, watch)
             if trouble_at is None and watch.has_trouble(now, context.settings.timeouts):
-                trouble_at = now
-                if watch.is_hang(now, context.settings.timeouts):
+                if is_hang(context, watch, now):
                     watch.see_hang(now)
                     context.channel.order(Orders(command="continue", root=Trouble(cause=Cause.HANG)))
+                trouble_at = now if watch.has_trouble(now, context.settings.timeouts) else None
             if trouble_at is not None and watch.has_gathered(now, trouble_at, context.settings.timeouts):
                 break
             if trouble_at is None and (more := growing.look(now)):
                 return more
             context.pause(TICK_SECONDS if trouble_at is None else min(TICK_SECONDS, GATHER_SECONDS / 10))
         return 0
-
-    def _stalled(self, step: int, seconds: float, longest: float) -> None:
-        told = {"step": step, "seconds": round(seconds), "longest": round(longest, 1)}
-        self._context.record.log.append("stalled", attempt=self._gang.attempt, restart=self._number, **told)
 
     def _feed(self, watch: Watch, seats: Mapping[str, int]) -> None:
         context, now = self._context, self._context.clock.now()

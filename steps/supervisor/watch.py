@@ -128,6 +128,10 @@ class Watch:
     def _moved(self, now: float) -> None:
         self._progress_at, self._stalled = now, False
 
+    def excuse(self, now: float) -> None:
+        """What stands still until now has a reason."""
+        self._progress_at = now
+
     def stall(self, now: float) -> tuple[float, float] | None:
         """Seconds without a step and the longest such pause before, told once when it is longer than that explains."""
         waited = now - self._progress_at

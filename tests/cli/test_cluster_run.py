@@ -114,7 +114,11 @@ def test_of_a_training_whose_log_cannot_be_read_nobody_says_how_far_it_came(phas
 def test_what_was_asked_again_and_answered_is_not_why_a_step_ended(tmp_path) -> None:
     """A run that somebody stopped was explained by an answer of the store that had broken off, long before."""
     again = "argosy: cannot read s3://b/x: the store did not serve it; it is asked again for 180 s"
-    for told, quote in (([again, "bye"], "bye"), ([again, "argosy: fenced: another one", "bye"], "argosy: fenced")):
+    for told, quote in (
+        ([again, "bye"], "bye"),
+        (["bye", again], "bye"),
+        ([again, "argosy: fenced: another one", "bye"], "argosy: fenced"),
+    ):
         lines = [
             STAMP.format(number, 0, number).rpartition(" line")[0] + f" {line}" for number, line in enumerate(told)
         ]
@@ -154,6 +158,37 @@ def test_a_suspended_workflow_is_said_to_be_one(argosy, tmp_path, no_keys) -> No
     with serving(FakeApi(suspended), tmp_path) as kubeconfig:
         _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
     assert "The Workflow is suspended, no further step begins: argo resume w-1 -n research" in out
+
+
+def test_one_that_is_suspended_and_was_told_to_end_needs_both_words(argosy, tmp_path, no_keys) -> None:
+    """Argo 4.0.7 ends its pods and leaves it Running, until somebody resumes it."""
+    running = workflow(nodes={}, phase="Running", finishedAt=None)
+    for spec, said in (
+        ({"shutdown": "Stop"}, "Argo was told to end it (shutdown: Stop)"),
+        ({"shutdown": "Terminate", "suspend": True}, "it ends once it is resumed: argo resume w-1 -n research"),
+    ):
+        running["spec"] |= spec
+        with serving(FakeApi(running), tmp_path) as kubeconfig:
+            _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+        assert said in out
+
+
+class Kept(FakeApi):
+    """It keeps what is written."""
+
+    def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        self.kept = [*getattr(self, "kept", []), document]
+        return super().write(method, path, document)
+
+
+def test_stop_ends_one_that_is_suspended(argosy, tmp_path, no_keys) -> None:
+    held = workflow(nodes={}, phase="Running", finishedAt=None)
+    held["spec"]["suspend"] = True
+    api = Kept(held)
+    with serving(api, tmp_path) as kubeconfig:
+        code, _, _ = argosy("stop", "w-1", "--kubeconfig", str(kubeconfig))
+    assert code == 0
+    assert [each["spec"] for each in api.kept] == [{"shutdown": "Stop", "suspend": False}]
 
 
 def test_a_step_that_argo_makes_no_pod_of_is_woken(argosy, tmp_path, no_keys) -> None:

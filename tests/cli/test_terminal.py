@@ -115,6 +115,28 @@ def test_a_store_that_does_not_answer_is_told_by_whoever_watches(story, monkeypa
     assert "the store is back after " in back
 
 
+def test_who_leaves_waits_for_no_store(story, monkeypatch, capsys) -> None:
+    from argosy.steps.store import leaving
+    from argosy.workflows.cli import live
+    from argosy.workflows.cli.run_folder import RunFolder
+
+    monkeypatch.setattr(leaving, "LEAVE_SECONDS", 0.0)
+    folder, shown = story.finish("Running", None), io.StringIO()
+    with S3Server(("lake",), plan=lambda _: "slow-down") as server:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        state = json.loads((folder / "state.json").read_text())
+        state["annotations"]["argosy.dev/store-uri"] = "s3://lake"
+        (folder / "state.json").write_text(json.dumps(state))
+        with live.Watch(live.PlainScreen(shown), poll_seconds=0.01) as watch:
+            watch.found(RunFolder(folder, story.state_dir))
+            while not server.requests:
+                time.sleep(0.01)
+            watch.found(RunFolder(folder, story.state_dir), leaving=True)
+        assert watch.is_store_away
+    assert "cannot list" not in capsys.readouterr().err, "it is said in other words"
+
+
 def test_a_full_disk_is_told_once_by_whoever_watches(story, monkeypatch) -> None:
     """On it neither the event log nor the step's own log could be written: the run was silent for a minute."""
     from argosy.workflows.cli import live

@@ -166,7 +166,7 @@ def survived(training: Training, fault: str, *kinds: str) -> dict[str, float]:
     since = FAULTS[fault](training)
     assert training.ended() == "Succeeded", training.tale()
     assert training.committed() == training.steps, training.tale()
-    training.until("nothing to be left", lambda: not training.leftovers(*kinds), 60)
+    training.until("nothing to be left", lambda: not training.leftovers("services", *kinds), 60)
     cost = training.account(since)
     assert cost["detected"] > 0 or fault not in NOTICED, training.tale()
     return cost

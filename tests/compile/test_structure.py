@@ -45,6 +45,15 @@ def load(path: Path) -> dict[str, Any]:
     return unfactored(loaded(path.read_text()))
 
 
+def test_labels_are_of_all_pods_and_annotations_of_the_gangs() -> None:
+    fields = {"name": "r", "script": "train.py", "code": "", "storage": {"uri": "s3://b"}}
+    pod = {"labels": {"team": "vision"}, "annotations": {"k8s.v1.cni.cncf.io/networks": "rdma"}}
+    run = TrainingRun.model_validate({**fields, "gang": {"pod": pod}})
+    spec = loaded(compile_run(run).decode())["spec"]
+    assert spec["podMetadata"] == {"labels": {"team": "vision"}}
+    assert "podMetadata" not in loaded(compile_run(TrainingRun.model_validate(fields)).decode())["spec"]
+
+
 def containers(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in document["spec"]["templates"] if "container" in each]
 

@@ -71,6 +71,8 @@ class Rig:
     """The next supervisor dies at this write; see ``killed_at.py``."""
     program: list[str] | None = None
     """What runs the train step instead of its module."""
+    environ: dict[str, str] = field(default_factory=dict)
+    """Further variables of the supervisor, and so of its pods."""
     late: list[list[list[Any]]] | None = None
     """How each gang in turn comes to its pods; see ``late_host.py``."""
 
@@ -120,6 +122,7 @@ class Rig:
             env.MOUNTS: json.dumps({"/argosy": str(self.folder / "step"), "/dev": str(self.folder / "step/dev")}),
             env.INJECT: json.dumps(self.inject),
             "ARGO_PROGRESS_FILE": "/argosy/progress",
+            **self.environ,
         }
         if self.nodes:
             environ[env.NODES] = str(self.nodes)

@@ -29,6 +29,7 @@ from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
 from argosy.steps.store.base import StoreError
 from argosy.steps.store.files import FileStore
+from argosy.steps.store.leaving import LeavableStore
 from argosy.steps.supervisor import channel
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.ledger import Ledger
@@ -145,8 +146,10 @@ def test_evidence_is_stored_before_it_is_answered(wire: Wire) -> None:
     wire.assign(0, 1)
     ending = {"rank": 0, "time": 1.0, "exit_code": 1, "signal": None, "stopped": False}
     wire.store_is_away = True
-    assert wire.report(0, 0, phase="failed", endings=[ending])[0] == 503
-    assert wire.channel.drain() == []
+    step = {"rank": 0, "step": 3, "time": 1.0}
+    assert wire.report(0, 0, phase="failed", endings=[ending], steps=[step])[0] == 503
+    (heard,) = wire.channel.drain()
+    assert (heard.endings, heard.steps) == ([Ending.from_json(ending)], []), "it was silent, or told its steps twice"
     wire.store_is_away = False
     assert wire.report(0, 0, phase="failed", endings=[ending])[0] == 200
     assert [(gang, report.endings) for gang, report in wire.kept] == [("g", [Ending.from_json(ending)])]
@@ -195,7 +198,7 @@ def test_evidence_that_is_told_again_is_stored_once(tmp_path: Path) -> None:
     ending = Ending(rank=0, time=1.0, exit_code=1, signal=None, stopped=False)
     first = Report(pod="p0", node="n0", node_rank=0, restart=0, phase="running", endings=[ending])
     with RunLog(store, "r/runs/a", "supervisor") as log:
-        record = Record(store, "r/runs/a", log, 1, 0, store)
+        record = Record(store, "r/runs/a", log, 1, 0, LeavableStore(store, threading.Event()))
         for report, stored in (
             (first, True),
             (replace(first, phase="failed"), False),

@@ -15,6 +15,9 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store import open_store
 from argosy.steps.store.allowed import allowed_until_now
+from argosy.steps.store.leaving import UNWRITTEN
+from tests.s3.faults import nothing
+from tests.s3.server import S3Server
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -195,6 +198,24 @@ def test_sigterm_ends_the_gang_and_leaves_nothing(rig: Rig) -> None:
     rig.plan["steps"] = 12
     assert rig.run() == 0, rig.log()
     assert {a["attempt"] for a in rig.assignments()} == {1, 2}
+
+
+def test_sigterm_is_obeyed_while_the_store_is_away(rig: Rig) -> None:
+    """The ledger was asked for three minutes before that, and a cluster kills the pod long before."""
+    with S3Server(("lake",)) as server:
+        keys = {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1", "ENDPOINT_URL": server.endpoint}
+        rig.environ = {f"AWS_{name}": value for name, value in keys.items()}
+        rig.plan |= {"steps": 10_000, "store": "s3://lake/store"}
+        process = rig.start()
+        rig.until(lambda: len(rig.steps(1)) > 3)
+        server.plan = lambda _: "slow-down"
+        process.terminate()
+        assert process.wait(30) == 76, rig.log()
+        assert rig.processes() == set()
+        assert UNWRITTEN in rig.log()
+        assert json.loads((rig.folder / "step/dev/termination-log").read_text())["cause"] == "sigterm"
+        server.plan, rig.plan["steps"] = nothing, 12
+        assert rig.run() == 0, rig.log()
 
 
 def test_a_claim_of_a_supervisor_that_has_ended_ends_no_run(rig: Rig) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,14 @@ import pytest
 
 from argosy.steps.contract.channel import Report
 from argosy.steps.gang.host import PodState
+from argosy.steps.runlog import RunLog
+from argosy.steps.store import open_store
+from argosy.steps.store.leaving import LeavableStore
 from argosy.steps.supervisor.pace import FLOOR_SECONDS, LEARNED, TIMES, Pace
+from argosy.steps.supervisor.record import Record
 from argosy.steps.supervisor.watch import Timeouts, Watch
+from tests.s3.faults import nothing
+from tests.s3.server import S3Server
 
 if TYPE_CHECKING:
     from conftest import Rig
@@ -110,6 +117,27 @@ def test_a_stall_is_told_once_and_again_only_after_it_moved() -> None:
     assert told.watch.stall(told.now + 700) is None  # such a pause is known now
     assert not told.hangs_after(1799)
     assert told.hangs_after(1801)
+
+
+def test_what_waits_for_its_store_is_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(hang=60.0)
+    told.steps(10, 1.0)
+    told.watch.excuse(told.now + 300)
+    assert not told.hangs_after(359)
+    assert told.hangs_after(361)
+    with S3Server(("lake",)) as server:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        store = LeavableStore(open_store("s3://lake/store", retry_seconds=0.1), threading.Event())
+        with RunLog(store, "r/runs/a", "supervisor") as log:
+            record = Record(store, "r/runs/a", log, 1, 0, store)
+            assert record.ask_store()
+            server.plan = lambda _: "slow-down"
+            assert not record.ask_store()
+            assert not record.store_answers
+            server.plan = nothing
+            assert record.ask_store()
+            assert record.store_answers
 
 
 def test_acting_takes_a_stall_for_a_hang_and_a_false_alarm_comes_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -17,6 +18,8 @@ from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.wording import count, duration, size
 from argosy.steps.runlog import Event
 from argosy.steps.store.base import UNSERVED, ObjectStore
+from argosy.steps.store.cloud import CloudStore
+from argosy.steps.store.leaving import LeavableStore
 from argosy.workflows.cli.follower import EventFollower
 from argosy.workflows.cli.logs import RankLines
 from argosy.workflows.cli.output import harmless
@@ -167,6 +170,7 @@ class Watch:
         self._run: Watched | None = None
         self._follower: EventFollower | None = None
         self._stopping = False
+        self._leaving = threading.Event()
         self._away = False
         """Whether the store did not answer: then the end does not wait for it once more."""
         self._store_away = StoreAway(screen.line)
@@ -176,10 +180,17 @@ class Watch:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
 
-    def found(self, run: Watched) -> None:
-        """There is something to watch now."""
+    def found(self, run: Watched, leaving: bool = False) -> None:
+        """There is something to watch now; ``leaving``: and no store is waited for any more."""
         if self._run is None:
             self._run = run
+        if leaving:
+            self._leaving.set()
+
+    @property
+    def is_store_away(self) -> bool:
+        """Whether it did not answer at last."""
+        return self._store_away.since > 0
 
     def __enter__(self) -> Watch:
         self._thread.start()
@@ -255,7 +266,9 @@ class Watch:
     def _tell_events(self, state: dict[str, Any]) -> None:
         if self._run is not None and self._follower is None and (prefix := prefix_of(state)):
             store = self._run.store()
-            self._follower = EventFollower(store, prefix) if store is not None else None
+            if isinstance(store, CloudStore):
+                store.silent_until = math.inf  # we say it in words of our own
+            self._follower = EventFollower(LeavableStore(store, self._leaving), prefix) if store is not None else None
             self._disks = self._run.disks()
         for event in self._follower.new() if self._follower is not None else ():
             self._tell(event)

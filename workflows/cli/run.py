@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import build_record
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.summary import summary
+from argosy.steps.store.leaving import UNWRITTEN
 from argosy.workflows.cli.code_difference import what_differs
 from argosy.workflows.cli.document import read_resolved
 from argosy.workflows.cli.finding import as_far_as_known
@@ -191,8 +193,8 @@ def _start(source: Source, request: Request) -> int:
     check_code(source, request.state_dir)
     push_code(source, request.state_dir)
     _announce(source, options, request)
-    state = _watched(source, options, request)
-    code = _conclude(RunFolder(state.run_dir, request.state_dir), request)
+    state, away = _watched(source, options, request)
+    code = _conclude(RunFolder(state.run_dir, request.state_dir), request, away=away and bool(state.interrupted))
     return 128 + Signals[state.interrupted] if state.interrupted else code
 
 
@@ -232,7 +234,8 @@ def _announce(source: Source, options: RunOptions, request: Request) -> None:
             say(f"{text}; go on with it: {command}", err=True)
 
 
-def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowState:
+def _watched(source: Source, options: RunOptions, request: Request) -> tuple[WorkflowState, bool]:
+    """The state at the end, and whether the store does not answer then."""
     from argosy.workflows.engine.api import run
 
     screen: Screen
@@ -244,13 +247,15 @@ def _watched(source: Source, options: RunOptions, request: Request) -> WorkflowS
     since = time.time() if options.workflow_name or request.named["run-id"] else 0.0
     written = RankLines(skip=bool(since)) if request.follow else None
     with Watch(screen, since, written=written) as watch:
-        return run(source.yaml, options, lambda state: watch.found(RunFolder(state.run_dir, request.state_dir)))
+        found = partial(RunFolder, state_dir=request.state_dir)
+        state = run(source.yaml, options, lambda state: watch.found(found(state.run_dir), bool(state.interrupted)))
+    return state, watch.is_store_away
 
 
-def _conclude(folder: RunFolder, request: Request) -> int:
+def _conclude(folder: RunFolder, request: Request, *, away: bool = False) -> int:
     from argosy.workflows.report.page import write
 
-    record, unread = as_far_as_known(folder)
+    record, unread = (folder.outline(), UNWRITTEN) if away else as_far_as_known(folder)
     if unread:
         say(f"warning: what the run's store has of it is missing here: {unread}", err=True)
     words = last_words(folder, record)

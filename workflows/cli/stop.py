@@ -86,7 +86,9 @@ def _stop_there(run: Run) -> tuple[bool, str]:
 
 
 def _shut_down(run: ClusterRun) -> None:
-    """``spec.shutdown``, as ``argo stop`` sets it: running pods end, the exit handler still runs."""
+    """``spec.shutdown``, as ``argo stop`` sets it: running pods end, the exit handler still runs. One that is suspended
+    would never end.
+    """
     metadata = {"name": run.name, "namespace": run.api.namespace}
     head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata}
-    run.api.apply({**head, "spec": {"shutdown": "Stop"}})
+    run.api.apply({**head, "spec": {"shutdown": "Stop", "suspend": False}})

@@ -18,14 +18,14 @@ class StoreAway:
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
-        self._since = self._told = 0.0
+        self.since = self._told = 0.0
         """By the clock of this process; 0.0: it answers."""
 
     def lost(self, began: float) -> None:
         """It did not answer; ``began``: when it was asked (``time.monotonic``)."""
         now = time.monotonic()
-        if not self._since:
-            self._since = self._told = began
+        if not self.since:
+            self.since = self._told = began
             clock, code = (
                 time.strftime("%H:%M:%S", time.localtime(time.time() - (now - began))),
                 int(Cause.STORE_UNAVAILABLE.exit_code),
@@ -38,10 +38,10 @@ class StoreAway:
             )
         elif now - self._told > SILENT_SECONDS:
             self._told = now
-            self._say(f"the store has not answered for {duration(now - self._since)}")
+            self._say(f"the store has not answered for {duration(now - self.since)}")
 
     def back(self) -> None:
         """It answered."""
-        if self._since:
-            self._say(f"the store is back after {duration(time.monotonic() - self._since)}")
-            self._since = 0.0
+        if self.since:
+            self._say(f"the store is back after {duration(time.monotonic() - self.since)}")
+            self.since = 0.0

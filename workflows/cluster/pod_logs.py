@@ -55,7 +55,8 @@ def last_lines(api: Api, pods: Iterable[Mapping[str, Any]]) -> dict[str, str]:
             continue
         lines = [line for line in written(api, pod, QUOTED_LINES) if line.strip()]
         # What was asked again was answered, or its last refusal stands below.
-        ours = [line for line in lines if line.startswith("argosy: ") and "asked again" not in line]
+        lines = [line for line in lines if not (line.startswith("argosy: ") and "asked again" in line)]
+        ours = [line for line in lines if line.startswith("argosy: ")]
         found[node] = (ours or lines or [""])[-1].strip()[:QUOTE_LENGTH]
     return found
 

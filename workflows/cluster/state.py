@@ -36,7 +36,7 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
         "annotations": annotations,
         "parameters": _parameters(workflow),
         "phase": text(status, "phase"),
-        "message": text(status, "message") or _suspended(workflow),
+        "message": text(status, "message") or _held(workflow),
         "progress": text(status, "progress"),
         "started": moment(status, "startedAt"),
         "finished": moment(status, "finishedAt"),
@@ -46,12 +46,17 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _suspended(workflow: Mapping[str, Any]) -> str:
-    """Argo lets the pods that run go on and starts no other; its phase stays Running."""
-    if _map(workflow, "spec").get("suspend") is not True or _map(workflow, "status").get("finishedAt"):
+def _held(workflow: Mapping[str, Any]) -> str:
+    """Argo lets the pods that run go on and starts no other; its phase stays Running, also when it was told to end."""
+    spec, metadata = _map(workflow, "spec"), _map(workflow, "metadata")
+    told = text(spec, "shutdown")
+    if _map(workflow, "status").get("finishedAt"):
         return ""
-    metadata = _map(workflow, "metadata")
+    if spec.get("suspend") is not True:
+        return f"Argo was told to end it (shutdown: {told})" if told else ""
     resume = f"argo resume {text(metadata, 'name')} -n {text(metadata, 'namespace')}"
+    if told:
+        return f"Argo was told to end it (shutdown: {told}), and it is suspended: it ends once it is resumed: {resume}"
     return f"The Workflow is suspended, no further step begins: {resume}"
 
 

@@ -82,7 +82,7 @@ class Volume(Table):
 class Pod(Table):
     """``[gang.pod]``: what the gang's pods have besides what argosy gives them."""
 
-    labels: dict[LabelKey, LabelValue] = Field(default={}, description="Labels of the gang's pods.")
+    labels: dict[LabelKey, LabelValue] = Field(default={}, description="Labels of all pods of the run.")
     annotations: dict[LabelKey, Annotated[str, AfterValidator(check_literal)]] = Field(
         default={}, description="Annotations of the gang's pods."
     )

@@ -1,0 +1,51 @@
+"""Somebody wants to end while the store stands in a request: that one is left, and no other is begun."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from argosy.steps.contract.causes import Cause
+from argosy.steps.store import ObjectMissing, StoreError, leaving, open_store
+from argosy.steps.store.leaving import LeavableStore
+
+
+@pytest.fixture
+def hung(tmp_path: Path) -> Iterator[str]:
+    """Uri of a store that never answers who reads ``k``: a pipe that nobody writes to."""
+    (tmp_path / "store").mkdir()
+    os.mkfifo(pipe := tmp_path / "store" / "k")
+    yield (tmp_path / "store").as_uri()
+    os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))  # lets go whoever still reads
+
+
+def test_a_request_is_left_and_no_other_begins(hung: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "LEAVE_SECONDS", 0.0)
+    monkeypatch.setattr(leaving, "SLOW_SECONDS", 0.0)
+    leave = threading.Event()
+    store = LeavableStore(open_store(hung), leave)
+    store.put("before", b"data")
+    threading.Timer(0.05, leave.set).start()
+    for ask in (lambda: store.get("k"), lambda: store.get("before"), lambda: store.put("after", b"")):
+        with pytest.raises(StoreError, match="does not answer, and was not waited for") as caught:
+            ask()
+        assert caught.value.cause is Cause.STORE_UNAVAILABLE
+    assert not store.answers
+
+
+def test_who_answers_is_heard_also_then(tmp_path: Path) -> None:
+    leave = threading.Event()
+    leave.set()
+    store = LeavableStore(open_store(tmp_path.as_uri()), leave)
+    assert store.put_if_absent("log/1", b"one")
+    assert not store.put_if_absent("log/1", b"two")
+    assert store.get("log/1") == b"one"
+    assert [info.key for info in store.list("log")] == ["log/1"]
+    store.delete("log/1")
+    with pytest.raises(ObjectMissing):
+        store.get("log/1")
+    assert store.answers
