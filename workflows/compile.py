@@ -57,9 +57,7 @@ def build_workflow(run: TrainingRun, *, code_digest: str, kind: Kind = "Workflow
         # The evaluation has the gang's image, and a registry of one's own has the steps' too.
         "image_pull_secrets": list(run.gang.pod.image_pull_secrets) or None,
         "active_deadline_seconds": run.deadlines.run_seconds or None,
-        # A policy that wants labels wants them of every pod, and so does an identity in the cloud. Annotations say what
-        # a node does to a pod: networks, devices.
-        "pod_metadata": Metadata(labels=dict(run.gang.pod.labels)) if run.gang.pod.labels else None,
+        "pod_metadata": Metadata(labels=labels) if (labels := run.gang.pod.common_labels()) else None,
         # Pods of a failed workflow stay for whoever wants to look at them.
         "pod_gc": PodGC(strategy="OnWorkflowSuccess"),
         "ttl_strategy": TTLStrategy(seconds_after_completion=KEPT_SECONDS),

@@ -54,6 +54,20 @@ def test_labels_are_of_all_pods_and_annotations_of_the_gangs() -> None:
     assert "podMetadata" not in loaded(compile_run(TrainingRun.model_validate(fields)).decode())["spec"]
 
 
+def test_labels_by_which_the_gangs_pods_avoid_each_other_are_not_the_supervisors() -> None:
+    fields = {"name": "r", "script": "train.py", "code": "", "storage": {"uri": "s3://b"}}
+    by = {"matchLabels": {"app": "train"}, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}
+    term = {"labelSelector": by, "topologyKey": "kubernetes.io/hostname"}
+    wished = {"weight": 1, "podAffinityTerm": {"labelSelector": {"matchLabels": {"near": "a"}}, "topologyKey": "rack"}}
+    affinity = {
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+        "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wished]},
+    }
+    labels = {"app": "train", "tier": "gpu", "near": "a", "team": "vision", "kueue.x-k8s.io/queue-name": "q"}
+    run = TrainingRun.model_validate({**fields, "gang": {"pod": {"labels": labels, "affinity": affinity}}})
+    assert loaded(compile_run(run).decode())["spec"]["podMetadata"] == {"labels": {"team": "vision"}}
+
+
 def containers(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in document["spec"]["templates"] if "container" in each]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -82,7 +83,10 @@ class Volume(Table):
 class Pod(Table):
     """``[gang.pod]``: what the gang's pods have besides what argosy gives them."""
 
-    labels: dict[LabelKey, LabelValue] = Field(default={}, description="Labels of all pods of the run.")
+    labels: dict[LabelKey, LabelValue] = Field(
+        default={},
+        description="Labels of all pods of the run; those that the affinity selects by, and Kueue's, the gang's only.",
+    )
     annotations: dict[LabelKey, Annotated[str, AfterValidator(check_literal)]] = Field(
         default={}, description="Annotations of the gang's pods."
     )
@@ -128,6 +132,30 @@ class Pod(Table):
             found |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
         return {name: value for name, value in found.items() if value}
 
+    def common_labels(self) -> dict[str, str]:
+        """The labels of every pod of the run.
+
+        A policy that wants labels wants them of every pod, and so does an identity in the cloud. By the others the
+        gang's pods find or avoid each other, and a supervisor that had them would take a node from its own gang; or a
+        queue would hold back the steps.
+        """
+        terms = [each for kind in ("podAffinity", "podAntiAffinity") for each in _selectors(self.affinity.get(kind))]
+        selected = {key for each in terms for key in each.get("matchLabels") or {}}
+        selected |= {each.get("key") for term in terms for each in term.get("matchExpressions") or ()}
+        return {
+            key: value
+            for key, value in self.labels.items()
+            if key not in selected and not key.startswith("kueue.x-k8s.io/")
+        }
+
     def volume_manifests(self) -> list[dict[str, Any]]:
         """The volumes, each once."""
         return list({volume.name: volume.manifest() for volume in self.volumes}.values())
+
+
+def _selectors(part: Any) -> list[dict[str, Any]]:
+    """Every ``labelSelector`` within, however deep: preferred terms are wrapped."""
+    if isinstance(part, Mapping):
+        own = [part["labelSelector"]] if isinstance(part.get("labelSelector"), Mapping) else []
+        return own + [each for value in part.values() for each in _selectors(value)]
+    return [each for value in part for each in _selectors(value)] if isinstance(part, (list, tuple)) else []
