@@ -8,12 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from argosy.steps.cluster.containers import condition, lost_node, main_of
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang.host import Phase, PodState
 from argosy.steps.gang.runtimes import COMPLETION_INDEX, FIRST_INDEX
 
 _PHASES: Mapping[str, Phase] = {"Pending": "Pending", "Succeeded": "Succeeded", "Failed": "Failed"}
 _SIGNALS = 128
 """A container that a signal ended has the exit code 128 + its number."""
+_BY_SIGTERM = (int(ExitCode.PREEMPTED), _SIGNALS + 15, _SIGNALS + 9)
+"""How one ends whose pod is deleted before it has a part in the gang."""
 
 
 def pod_state(pod: Mapping[str, Any], gone_at: float = 0.0, index: str = COMPLETION_INDEX) -> PodState:
@@ -26,7 +29,9 @@ def pod_state(pod: Mapping[str, Any], gone_at: float = 0.0, index: str = COMPLET
     if phase not in ("Succeeded", "Failed") and gone_at:
         phase, reason = "Failed", reason or "Deleted"
         message = message or "the pod was deleted while it ran"
-    code = ended.get("exitCode")
+    code, deleted = ended.get("exitCode"), _deleted(pod["metadata"])
+    if phase == "Failed" and not reason and deleted and code in _BY_SIGTERM:
+        reason, message = "Deleted", message or "the pod was deleted before it was of use"
     return PodState(
         name=pod["metadata"]["name"],
         index=_index(pod, index),
@@ -37,7 +42,7 @@ def pod_state(pod: Mapping[str, Any], gone_at: float = 0.0, index: str = COMPLET
         reason=reason,
         message=message,
         time=_seconds(ended.get("finishedAt")) or gone_at,
-        deleted=_deleted(pod["metadata"]) or gone_at,
+        deleted=deleted or gone_at,
     )
 
 

@@ -9,6 +9,7 @@ from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.record.story import failed_step
+from argosy.steps.record.termination import STOPPED
 
 FROM_PYTHON = "TrainingRun(...).run()"
 """In a record the command of a run that was started from Python, where no file describes it."""
@@ -16,8 +17,6 @@ _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request")
 """How an API server says that it makes no such pod."""
 _BESIDE = re.compile(r"failed quota: .*must specify .*\b(init|wait)\b")
 _NO_ARGOSY = re.compile(r"No module named 'argosy|exec: \"python3?\": executable file not found")
-_STOPPED = re.compile(r"(stopped|shutdown) with strategy")
-"""How Argo says that somebody stopped the workflow, in its message or in that of the step that ran."""
 
 
 def what_to_do(record: RunRecord) -> list[str]:
@@ -29,7 +28,7 @@ def what_to_do(record: RunRecord) -> list[str]:
         return []
     told = []
     step = failed_step(record)
-    stopped = bool(_STOPPED.search((step.message if step is not None else record.message).lower()))
+    stopped = bool(STOPPED.search(step.message if step is not None else record.message))
     if step is not None:
         said = f" for {named}" if (named := step.cause) else f": {step.message}" if step.message else ""
         code = "" if step.exit_code is None else f", with exit code {step.exit_code}"

@@ -13,7 +13,7 @@ from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import Injected, RunRecord, StepNode
 from argosy.steps.record.goodput import lost_steps, redone_steps
 from argosy.steps.record.restart import Restart
-from argosy.steps.record.termination import held_up
+from argosy.steps.record.termination import STOPPED, held_up
 from argosy.steps.record.wording import clock, count, duration, figure, percent, short, size
 
 OFTEN = 3
@@ -92,7 +92,7 @@ def _without_steps(record: RunRecord) -> str:
 
 def _without_training(record: RunRecord) -> str:
     if record.phase in ("Failed", "Error") and failed_step(record) is not None:
-        return _failure(record).strip()
+        return f"{record.message}." if STOPPED.search(record.message) else _failure(record).strip()
     said = record.message or (_not_begun(record) if record.name else _counted(record))
     return said + _held_up(record)
 

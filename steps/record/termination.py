@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
+STOPPED = re.compile(r"(stopped|shutdown) with strategy", re.IGNORECASE)
+"""How Argo says that somebody stopped the workflow, in its message or in that of the step that ran."""
 _LEFT_OUT = ("cause", "message", "exit_code")
 
 

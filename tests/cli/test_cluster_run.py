@@ -181,6 +181,20 @@ class Kept(FakeApi):
         return super().write(method, path, document)
 
 
+def test_one_that_was_stopped_before_it_trained_says_so(argosy, tmp_path, no_keys) -> None:
+    node = {
+        **NODES["3"],
+        "displayName": "train",
+        "phase": "Failed",
+        "message": "workflow shutdown with strategy:  Stop",
+    }
+    stopped = workflow(nodes={"3": node}, phase="Failed", message="Stopped with strategy 'Stop'")
+    with serving(FakeApi(stopped), tmp_path) as kubeconfig:
+        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+    assert "Stopped with strategy 'Stop'." in out
+    assert "The step train failed" not in out
+
+
 def test_stop_ends_one_that_is_suspended(argosy, tmp_path, no_keys) -> None:
     held = workflow(nodes={}, phase="Running", finishedAt=None)
     held["spec"]["suspend"] = True

@@ -203,6 +203,15 @@ def test_an_image_in_which_argosy_never_begins_says_so_by_its_log(
     assert quoted in trouble.quote
 
 
+@pytest.mark.parametrize(("code", "cause"), [(76, "preempted_evicted"), (143, "preempted_evicted"), (1, "unknown")])
+def test_a_pod_that_is_deleted_before_it_checked_in_is_nobodys_failure(code: int, cause: str) -> None:
+    """A restart was charged for one that somebody deleted while it began."""
+    ended = {"name": "main", "state": {"terminated": {"exitCode": code, "reason": "Error"}}}
+    metadata = {"name": "p", "deletionTimestamp": "2026-11-27T16:00:30Z", "deletionGracePeriodSeconds": 30}
+    state = pod_state({"metadata": metadata, "status": {"phase": "Failed", "containerStatuses": [ended]}})
+    assert REASONS.get(state.reason, PodView(state, 0.0).unexplained().cause) == cause
+
+
 def test_a_container_that_its_restarted_node_forgot_was_taken_away() -> None:
     """As containerd tells of it to a kubelet that begins anew: no failure of the run's."""
     ended = {"name": "main", "state": {"terminated": {"exitCode": 255, "reason": "Unknown"}}}

@@ -121,7 +121,8 @@ class ClusterRun:
         if found is None:
             raise InputError(
                 f"RUN_ID {self.name!r}: no such workflow in namespace {self.api.namespace}; they are listed by: "
-                f"{self.command('top')}"
+                f"{self.command('top')}; of one that was deleted, a week after its end for example, its store tells: "
+                f"argosy status STORE_URI/NAME/runs/{self.name}"
             )
         return found
 

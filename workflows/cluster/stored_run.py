@@ -100,7 +100,7 @@ def find_stored_run(uri: str) -> StoredRun:
     """
     parts = uri.rstrip("/").rsplit("/", 3)
     if len(parts) != 4 or parts[2] != "runs" or not {"", ".", ".."}.isdisjoint(parts):
-        raise InputError(f"RUN_ID {uri!r}: no place of a run; it ends in /NAME/runs/RUN_ID")
+        raise InputError(f"RUN_ID {uri!r}: no place of a run; it ends in /NAME/runs/RUN_ID, as argosy ls shows")
     run = StoredRun(parts[0], parts[1], parts[3])
     if next(iter(run.store().list(f"{parts[1]}/runs/{parts[3]}/events")), None) is None:
         raise InputError(f"RUN_ID {uri!r}: no run has left events there; argosy top lists those that are known")

@@ -13,7 +13,10 @@ from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 
 NAME = "argosy-doctor"
-_RANGE = "ask for what the namespace's LimitRange allows, or have it changed: kubectl get limitrange"
+_RANGE = (
+    "ask for what the namespace's LimitRange allows (the gang: gang.resources; the steps: podSpecPatch of the compiled "
+    "Workflow), or have it changed: kubectl get limitrange"
+)
 _POLICIES = {
     "violates PodSecurity": "leave out what the message names (a fabric's host path or privilege), or label the "
     "namespace otherwise",
