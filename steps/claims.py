@@ -126,7 +126,7 @@ def last_event(store: ObjectStore, prefix: str) -> float:
 
 
 @contextmanager
-def heartbeat(store: ObjectStore, args: RunArgs, every_seconds: float = BEAT_SECONDS) -> Iterator[None]:
+def heartbeat(store: ObjectStore, args: RunArgs) -> Iterator[None]:
     """Sign of life for this workflow's claim while a long step runs; a store that fails meanwhile does no harm."""
     done = threading.Event()
 
@@ -136,7 +136,7 @@ def heartbeat(store: ObjectStore, args: RunArgs, every_seconds: float = BEAT_SEC
                 store.put(beat_key(args.prefix, args.workflow_uid), json.dumps({"time": time.time()}).encode())
             except Exception as error:  # the next beat may succeed; the lease is many beats long
                 os.write(2, f"argosy: no sign of life written: {error}\n".encode())
-            if done.wait(every_seconds):
+            if done.wait(BEAT_SECONDS):
                 return
 
     thread = threading.Thread(target=beat, name="heartbeat", daemon=True)

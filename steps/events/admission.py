@@ -56,7 +56,7 @@ class Admission:
             if earlier is not None:
                 if not self.journal.is_done(earlier.seq):
                     self._see_through(earlier)
-                return self._said(found, source, key, DUPLICATE, _repeated(found, earlier), earlier.workflow)
+                return self._said(found, source, key, DUPLICATE, _repeated(earlier), earlier.workflow)
             decision = self._judged(found, source, key, last)
             if decision.decision == WAITING:
                 return decision
@@ -144,7 +144,7 @@ def unusable(uri: str) -> str:
     return "its name holds {{ or }}, which Argo would take for a placeholder" if "{{" in uri or "}}" in uri else ""
 
 
-def _repeated(found: Found, earlier: Decision) -> str:
+def _repeated(earlier: Decision) -> str:
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(earlier.time))
     if earlier.decision != START:
         return f"these data were decided on at {when}: {earlier.why}"

@@ -110,10 +110,6 @@ class ResumableLoader:
     def __iter__(self) -> Iterator[Any]:
         raise InputError("a ResumableLoader begins at a step: write for step, batch in loader.batches(begin)")
 
-    def samples_of(self, step: int) -> list[int]:
-        """Numbers of the samples that step ``step`` reads over all ranks, in order."""
-        return [self._sample(cursor) for cursor in self._cursors(step)]
-
     def shards(self, begin: int = 1) -> Iterator[tuple[int, list[Shard]]]:
         """From step ``begin`` on: (step, this rank's virtual shards in order).
 

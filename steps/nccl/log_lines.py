@@ -28,7 +28,7 @@ NET: Final = re.compile(
 )
 DEVICES: Final = re.compile(r"NET/(?P<net>\S+) ?: Using (?P<devices>\[\d+\].+?)(?: \[RO\])?(?:; OOB .*)?$")
 DEVICE: Final = re.compile(r"\[\d+\](?P<name>[^\s/<]+)")
-PROVIDER: Final = re.compile(r"(?i)NET/OFI Selected provider is (?P<provider>[^\s,]+).*\(found (?P<count>\d+) nics\)")
+PROVIDER: Final = re.compile(r"(?i)NET/OFI Selected provider is [^\s,]+.*\(found (?P<count>\d+) nics\)")
 PLUGIN: Final = re.compile(
     r"NET/Plugin ?: Loaded net plugin (?P<loaded>.+?)(?: \(v\d+\))?\s*$|P2P plugin (?P<p2p>\S+)"
     r"|Initialized NET plugin (?P<initialized>.+?)\s*$"

@@ -50,7 +50,6 @@ class ObservedTransport:
     """As after ``Using network``, in order of appearance."""
     devices: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Network -> names of the devices that it found."""
-    provider: str = ""
     provider_nics: int = 0
     """Of libfabric, for aws-ofi-nccl."""
     channels: dict[str, Channels] = field(default_factory=dict)
@@ -186,7 +185,7 @@ class Observer:
             if len(names) > len(seen.devices.get(found["net"], ())) and len(seen.devices) < MOST_FACTS:
                 seen.devices[found["net"]] = names[:MOST_FACTS]
         elif found := log_lines.PROVIDER.search(message):
-            seen.provider, seen.provider_nics = found["provider"], int(found["count"])
+            seen.provider_nics = int(found["count"])
         elif found := log_lines.PLUGIN.search(message):
             seen.plugin = seen.plugin or found["loaded"] or found["p2p"] or found["initialized"]
         else:

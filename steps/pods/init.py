@@ -116,23 +116,26 @@ class _Init:
             os.read(self.woken, 4096)
             self._reap()
 
-    def _reap(self) -> None:
+    def _reap(self) -> bool:
+        """Whether children are left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             if pid == self.main:
                 self.status = status
 
     def end(self) -> None:
         lost = self.status is None
         ended = time.time()
-        token = str(self.spec["token_name"]), str(self.spec["token"])
-        processes.kill_all(lambda: processes.descendants(os.getpid(), *token))
         code = -signal.SIGKILL if self.status is None else os.waitstatus_to_exitcode(self.status)
+        # Who adopts every orphan and has no child has nobody below it; else all processes of the machine are looked at.
+        if self._reap():
+            token = str(self.spec["token_name"]), str(self.spec["token"])
+            processes.kill_all(lambda: processes.descendants(os.getpid(), *token))
         _write(
             f"{self.folder}/ending.json",
             {

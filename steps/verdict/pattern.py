@@ -15,8 +15,7 @@ from argosy.steps.contract.weight import Weight
 class Pattern:
     """A line that matches ``regex`` speaks for ``cause``.
 
-    ``example`` is a line it must match (checked by the tests); ``code`` replaces the cause's usual exit code; ``era``
-    names the versions that print it, where others print something else.
+    ``example`` is a line it must match (checked by the tests); ``code`` replaces the cause's usual exit code.
     """
 
     cause: Cause
@@ -24,7 +23,6 @@ class Pattern:
     example: str
     weight: Weight = Weight.ROOT
     code: ExitCode | None = None
-    era: str = ""
 
     def matches(self, line: str) -> bool:
         """Whether the line, without rank and time prefixes, matches anywhere."""

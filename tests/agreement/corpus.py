@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,21 @@ def seeded() -> Iterator[Case]:
         yield _case(f"random-{seed}", random_case(seed))
 
 
-@lru_cache(maxsize=1)
+@cache
 def every() -> dict[str, Case]:
     """All cases by name."""
     return {case.name: case for case in (*named(), *seeded())}
+
+
+def names() -> list[str]:
+    """Those of :func:`every`, without reading their bodies: each worker asks for them, and one runs them."""
+    texts = [path.read_text(encoding="utf-8") for path in _CASES.glob("*.yaml")]
+    return sorted([*re.findall(r"(?m)^([\w-]+):", "\n".join(texts)), *(f"random-{seed}" for seed in SEEDS)])
+
+
+@cache
+def _stock() -> str:
+    return json.dumps(yaml.load(_STOCK, _LOADER))
 
 
 def _case(name: str, body: dict[str, Any]) -> Case:
@@ -88,7 +100,7 @@ def _case(name: str, body: dict[str, Any]) -> Case:
         spec = {"entrypoint": "main", **spec}
         own = [{"name": "main", **main}, *spec.get("templates", [])]
         used = {template["name"] for template in own}
-        spec["templates"] = [*own, *(each for each in yaml.load(_STOCK, _LOADER) if each["name"] not in used)]
+        spec["templates"] = [*own, *(each for each in json.loads(_stock()) if each["name"] not in used)]
     workflow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
     templates = [
         {"apiVersion": "argoproj.io/v1alpha1", "kind": "WorkflowTemplate", "metadata": {"name": key}, "spec": value}

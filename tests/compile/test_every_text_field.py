@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -249,6 +250,11 @@ def test_no_text_field_is_forgotten() -> None:
     assert [name for name in missing if name != "retry.exit_codes"] == []
 
 
+@cache
+def without_payload() -> dict[str, Any]:
+    return unfactored(loaded(compile_run(TrainingRun(**BASE))))
+
+
 @pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
 def test_a_payload_changes_a_value_or_nothing(
     payload: str, gang_of: Callable[[dict[str, Any]], dict[str, Any]]
@@ -261,7 +267,7 @@ def test_a_payload_changes_a_value_or_nothing(
         changed = with_value(path, payload, fields)
         if accepted(changed) is not None:
             fields = changed
-    before, after = (unfactored(loaded(compile_run(TrainingRun(**each)))) for each in (BASE, fields))
+    before, after = without_payload(), unfactored(loaded(compile_run(TrainingRun(**fields))))
     assert shape(after) == shape(before)
     assert shape(gang_of(after)) == shape(gang_of(before))
     assert placeholders(after) == placeholders(before)
@@ -284,10 +290,17 @@ def test_a_payload_names_a_cache_volume_or_is_refused(
             assert placeholders(after) == placeholders(before)
 
 
+@cache
+def of_own_fabric() -> tuple[dict[str, Any], Any]:
+    """A run with a fabric of its own, and its gang's shape."""
+    gang = {name: value for name, value in BASE["gang"].items() if not name.startswith("fabric")}
+    run = {**BASE, "gang": {**gang, "fabric_profile": OWN_FABRIC}}
+    return run, shape(loaded(gang_yaml(TrainingRun(**run))))
+
+
 @pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
 def test_a_payload_in_a_fabric_of_ones_own(payload: str) -> None:
-    gang = {name: value for name, value in BASE["gang"].items() if not name.startswith("fabric")}
-    quiet = {**BASE, "gang": {**gang, "fabric_profile": OWN_FABRIC}}
+    quiet, before = of_own_fabric()
     loud = quiet
     for path in leaves(OWN_FABRIC):
         changed = with_value(("gang", "fabric_profile", *path), payload, quiet if path[-1] == "name" else loud)
@@ -299,8 +312,8 @@ def test_a_payload_in_a_fabric_of_ones_own(payload: str) -> None:
             assert "{{" not in gang_yaml(run)
         else:
             loud = changed
-    before, after = (gang_yaml(TrainingRun(**each)) for each in (quiet, loud))
-    assert shape(loaded(after)) == shape(loaded(before))
+    after = gang_yaml(TrainingRun(**loud))
+    assert shape(loaded(after)) == before
     assert "{{" not in after
 
 

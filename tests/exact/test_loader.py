@@ -68,10 +68,9 @@ def test_exactly_once_per_epoch_whatever_happens(
     committed += list(gang(2, len(committed) + 1, **given))
 
     assert committed[:-1] == [numbers for numbers in committed[:-1] if len(numbers) == batch]
-    assert [sorted(numbers) for numbers in committed] == [
-        sorted(loader(**given).samples_of(step)) for step in range(1, len(committed) + 1)
-    ]
-    read_in_order = [number for step in range(1, len(committed) + 1) for number in loader(**given).samples_of(step)]
+    alone = list(gang(1, 1, **given))
+    assert [sorted(numbers) for numbers in committed] == [sorted(numbers) for numbers in alone]
+    read_in_order = [number for numbers in alone for number in numbers]
     for epoch in range(epochs):
         assert sorted(read_in_order[epoch * size : (epoch + 1) * size]) == list(range(size))
     assert len(read_in_order) == epochs * size
@@ -134,7 +133,6 @@ def test_fewer_samples_than_a_batch_and_epochs_that_end_within_a_step() -> None:
 
 def test_a_step_reads_what_the_sampler_says_in_every_epoch() -> None:
     for step in (1, 6, 7, 40):
-        assert loader(41, 7).samples_of(step) == position(1, step, samples=41, global_batch=7)
         read = [n for number, shards in [next(loader(41, 7, virtual_shards=3).shards(step))] for s in shards
                 for n in s.batch[0].tolist()]  # fmt: skip
         assert read == position(1, step, samples=41, global_batch=7)

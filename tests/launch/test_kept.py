@@ -72,41 +72,44 @@ def spoil(one: Path, other: Path) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("asked", [0, BYTES], ids=["whole", "spoilt"])
-def test_ranks_that_are_started_anew_ask_the_store_for_what_no_node_holds(
-    asked: int, make_gang: Callable[[int], Gang]
-) -> None:
+def test_ranks_that_are_started_anew_ask_the_store_for_what_no_node_holds(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(2)
     for index in range(2):
         (gang.workspace(index) / "train.py").write_text(SAVES)
     checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
-    claim = checkpoints.claim("first")
+
+    def train(restart: int, **changes: Any) -> None:
+        """Ranks of a restart, to their end: the last one's is that of the training."""
+        claim = checkpoints.claim(f"start {restart}")
+        if restart < 2:
+            changes["fault"] = {"fault": "exit", "rank": 1, "step": 15 + 10 * restart, "code": 42}
+        gang.assign(restart, generation=claim.generation, log_seq=claim.seq, **changes)
+        gang.reports.clear()
+        phase = "failed" if restart < 2 else "finished"
+        gang.until(lambda: gang.phases() == dict.fromkeys(gang.names, phase), 60, phase)
+
     gang.start(script="train.py", nproc_per_node=1)
-    fault = {"fault": "exit", "rank": 1, "step": 25, "code": 42}
-    gang.assign(0, generation=claim.generation, log_seq=claim.seq, fault=fault)
-    gang.until(lambda: gang.phases() == dict.fromkeys(gang.names, "failed"), 60, "failure")
-    newest = checkpoints.newest()
-    assert newest is not None
-    assert newest.step == 20
-    held = memories(gang)
-    assert len(held) == 2
-    if asked:
-        spoil(*held.values())
-    claim = checkpoints.claim("second")
-    gang.order("stop", root={"cause": "unknown"})
-    gang.reports.clear()
-    gang.assign(1, generation=claim.generation, log_seq=claim.seq, resume_digest=newest.digest, resume_step=20)
-    gang.until(lambda: gang.phases() == dict.fromkeys(gang.names, "finished"), 60, "end")
-    assert min(step["step"] for step in gang.steps()) == 21
-    told = gang.events("restored")
-    assert sorted(event["rank"] for event in told) == [0, 1]
-    for event in told:
-        assert event["bytes"] > BYTES
-        assert 0 <= event["fetched_bytes"] - asked < 20_000, "and the small files, which never lay there"
+    train(0)
+    for restart, asked in ((1, 0), (2, BYTES)):
+        newest = checkpoints.newest()
+        assert newest is not None
+        assert newest.step == 10 * restart
+        held = memories(gang)
+        assert len(held) == 2
+        if asked:
+            spoil(*held.values())
+        gang.order("stop", root={"cause": "unknown"})
+        train(restart, resume_digest=newest.digest, resume_step=newest.step)
+        assert min(step["step"] for step in gang.steps()) == newest.step + 1
+        told = gang.events("restored")
+        assert sorted(event["rank"] for event in told) == [0, 1]
+        for event in told:
+            assert event["bytes"] > BYTES
+            assert 0 <= event["fetched_bytes"] - asked < 20_000, "and the small files, which never lay there"
+        assert not held.keys() & memories(gang).keys(), "what the ranks before had is given back"
     last = checkpoints.newest()
     assert last is not None
     assert (last.step, last.final) == (30, True)
-    assert not held.keys() & memories(gang).keys(), "what the ranks before had is given back"
     gang.order("exit", 0)
     assert gang.exit_codes() == [0, 0]
 

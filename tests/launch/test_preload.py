@@ -102,16 +102,15 @@ def test_it_finds_what_a_python_of_its_own_finds(make_gang: Callable[[int], Gang
         assert [line for line in trace if "runpy" not in line] == forked_trace
 
 
-@pytest.mark.parametrize(("word", "ending"), [("leave", {"exit_code": 7, "signal": None}), ("kill", {"signal": 9})])
-def test_its_end_is_seen_as_it_was(make_gang: Callable[[int], Gang], word: str, ending: dict[str, Any]) -> None:
+def test_its_end_is_seen_as_it_was(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
     (gang.workspace(0) / "train.py").write_text(LOOKS)
-    gang.start(script="train.py", arg=(word,), preload=("torch",))
-    for restart in range(2):
+    gang.start(script="train.py", preload=("torch",))
+    for restart, (word, ending) in enumerate((("leave", (7, None)), ("kill", (None, 9)))):
+        gang.assign(restart, args=[word])
         gang.reports.clear()
-        gang.assign(restart)
         gang.until(lambda: bool(gang.endings()), 60, "endings")
-        assert {key: gang.endings()[0][key] for key in ending} == ending
+        assert (gang.endings()[0]["exit_code"], gang.endings()[0]["signal"]) == ending
         gang.order("stop", root={"cause": "unknown"})
     gang.order("exit", 75)
     assert gang.exit_codes() == [75]
@@ -146,22 +145,28 @@ def test_it_saves_when_the_pod_is_told_to_stop(make_gang: Callable[[int], Gang])
     assert (gang.workspace(0) / "saved").exists()
 
 
-@pytest.mark.parametrize("victim", ["shim", "standby", "pod"])
-def test_it_does_not_outlive_who_started_it(make_gang: Callable[[int], Gang], victim: str) -> None:
+def test_it_does_not_outlive_who_started_it(make_gang: Callable[[int], Gang]) -> None:
     gang = make_gang(1)
     (gang.workspace(0) / "train.py").write_text(WAITS)
     gang.start(script="train.py", preload=("torch",))
-    gang.assign(0)
-    gang.until(lambda: bool(gang.steps()), 60, "steps")
-    rank = int((gang.workspace(0) / "pid").read_text())
-    began = processes.start_time(rank)
-    assert began is not None
-    mine = processes.carrying(names.POD_TOKEN, f"{gang.folder}-0")
-    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in mine - {rank}}
-    shims = [pid for pid, line in words.items() if b"argosy.steps.launch.rank" in line]
-    standby = [pid for pid, line in words.items() if b"launch.standby" in line and rank in processes.descendants(pid)]
-    os.kill({"shim": shims, "standby": standby, "pod": [gang.pods[0].process.pid]}[victim][0], signal.SIGKILL)
-    gang.until(lambda: not processes.is_alive(rank, began), 20, "end of the rank")
+    for restart, victim in enumerate(("shim", "standby", "pod")):
+        gang.assign(restart)
+        gang.reports.clear()
+        gang.until(lambda: bool(gang.steps()), 60, "steps")
+        rank = int((gang.workspace(0) / "pid").read_text())
+        began = processes.start_time(rank)
+        assert began is not None
+        mine = processes.carrying(names.POD_TOKEN, f"{gang.folder}-0")
+        words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in mine - {rank}}
+        waits = {pid for pid, line in words.items() if b"launch.standby" in line}
+        found = {
+            "shim": [pid for pid, line in words.items() if b"argosy.steps.launch.rank" in line],
+            "standby": [pid for pid in waits if rank in processes.descendants(pid)],
+            "pod": [gang.pods[0].process.pid],
+        }
+        os.kill(found[victim][0], signal.SIGKILL)
+        gang.until(lambda: not processes.is_alive(rank, began), 20, "end of the rank")  # noqa: B023
+        gang.order("stop", root={"cause": "unknown"})
 
 
 def test_a_module_that_is_not_there_is_named(make_gang: Callable[[int], Gang]) -> None:

@@ -30,7 +30,7 @@ def shrunk(rig: Rig) -> Rig:
     rig.nnodes = rig.nodes = 3
     rig.inject = ("node-loss:node=2@step=4",)
     rig.options = {"min_nnodes": 2, "grow_seconds": 1, "max_restarts": 1, "max_preemptions": 1}
-    rig.plan |= {"steps": 600, "step_seconds": 0.02}
+    rig.plan |= {"steps": 240, "step_seconds": 0.05}
     return rig
 
 
@@ -67,7 +67,7 @@ def test_it_grows_when_the_node_is_back_and_loses_nothing_that_was_committed(shr
 
 
 def test_while_no_node_is_back_it_keeps_its_size(shrunk: Rig) -> None:
-    shrunk.plan["steps"] = 250
+    shrunk.plan["steps"] = 100
     assert shrunk.run() == 0, shrunk.log()
     assert sizes(shrunk) == [3, 2]
     assert shrunk.events("gang_grows") == []

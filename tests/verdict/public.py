@@ -12,7 +12,7 @@ from typing import Any
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.verdict.line import Line
-from argosy.workflows.diagnosis.verdict import diagnose
+from argosy.workflows.diagnosis.verdict import Diagnosis, diagnose
 
 
 def _logs(name: str) -> list[dict[str, Any]]:
@@ -60,6 +60,7 @@ class Score:
     """Of one log: whether the cause, the cause or runner-up, and the action are right; whether it does harm."""
 
     log: dict[str, Any]
+    verdict: Diagnosis
     cause: str
     first: bool
     either: bool
@@ -74,6 +75,7 @@ def score(log: dict[str, Any]) -> Score:
     stopped = _action(wanted) == "again" and _action(found.root.exit_code) in ("stop", "person")
     return Score(
         log,
+        found,
         str(found.root.cause),
         found.root.cause == log["cause"],
         log["cause"] in (found.root.cause, found.runner_up.cause if found.runner_up else None),

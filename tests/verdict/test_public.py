@@ -8,6 +8,8 @@ from functools import cache
 import pytest
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.verdict.evidence import said_in
+from argosy.steps.verdict.line import Line
 from tests.verdict.public import LOGS, Score, half_of, score
 
 
@@ -39,6 +41,16 @@ def test_the_bars_hold(half: str) -> None:
     short = [f"{name}: {good} of {len(found)}" for name, (good, bar) in rates.items() if good < bar * len(found)]
     assert not short, (short, wrong)
     assert len(harm) <= len(found) // 100, harm
+
+
+def test_a_quoted_line_stands_in_the_input() -> None:
+    for one in (one for half in (*HALVES, *ONLY_MEASURED) for one in scores(half)):
+        source, said = one.log["source"], one.log["say"].split("\n")
+        lines = [Line(source, number, text) for number, text in enumerate(said, 1)]
+        for shown in (one.verdict.root, one.verdict.runner_up, *one.verdict.consequences):
+            assert shown is None or shown.line is None or shown.line in lines, source
+        for each in said_in(said, guess=True):
+            assert any(each.evidence.quote in line for line in said), source
 
 
 def test_the_corpus_is_wide_and_names_its_sources() -> None:

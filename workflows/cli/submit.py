@@ -75,7 +75,7 @@ def command(
     name, api = run.name, run.api
     click.echo(f"yaml sha256 {found.source.sha256}\nworkflow {name} in namespace {api.namespace}", err=True)
     if not detach:
-        return _follow(run, found.source, as_json)
+        return _follow(run, as_json)
     if as_json:
         emit({"workflow": name, "namespace": api.namespace, "yaml_sha256": found.source.sha256})
     else:
@@ -165,7 +165,7 @@ def _push(source: Source, facts: Mapping[str, str], namespace: str, tell: Callab
             )
 
 
-def _follow(run: ClusterRun, source: Source, as_json: bool) -> int:
+def _follow(run: ClusterRun, as_json: bool) -> int:
     screen: Screen
     if not as_json and sys.stdout.isatty():
         screen = RichScreen(run.name)

@@ -51,12 +51,10 @@ class Call:
 
     Args:
         node: its mapping.
-        caller: the template it stands in.
         group: number of its group of steps; 0 for a task.
     """
 
     node: Node
-    caller: Template
     group: int = 0
 
     @property
@@ -131,9 +129,9 @@ class Template:
     @cached_property
     def calls(self) -> list[Call]:
         """Its steps or tasks."""
-        tasks = [Call(node, self) for node in self.node.at("dag.tasks") if node.is_mapping]
+        tasks = [Call(node) for node in self.node.at("dag.tasks") if node.is_mapping]
         for number, group in enumerate(self.node["steps"]):
-            tasks += [Call(node, self, number) for node in (group.items or [group]) if node.is_mapping]
+            tasks += [Call(node, number) for node in (group.items or [group]) if node.is_mapping]
         return tasks
 
 

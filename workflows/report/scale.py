@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 TIME_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400)
 DAY = 86400
+_MOST_TIMES = 8
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,12 @@ class Tick:
     label: str
 
 
-def time_ticks(scale: Scale, most: int = 8) -> tuple[Tick, ...]:
+def time_ticks(scale: Scale) -> tuple[Tick, ...]:
     """Ticks at round seconds, minutes or hours from the scale's start."""
     span = scale.high - scale.low
     if span <= 0:
         return (Tick(0.0, "0 s"),)
-    step = next((each for each in TIME_STEPS if span / each <= most), math.ceil(span / most / DAY) * DAY)
+    step = next((each for each in TIME_STEPS if span / each <= _MOST_TIMES), math.ceil(span / _MOST_TIMES / DAY) * DAY)
     return tuple(
         Tick(scale.at(scale.low + index * step), _time_label(index * step)) for index in range(int(span / step) + 1)
     )
@@ -56,7 +57,7 @@ def _time_label(seconds: float) -> str:
     return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
 
 
-def round_ticks(scale: Scale, most: int = 6) -> tuple[Tick, ...]:
+def round_ticks(scale: Scale, most: int) -> tuple[Tick, ...]:
     """Ticks at 1, 2 or 5 times a power of ten."""
     span = scale.high - scale.low
     if span <= 0:

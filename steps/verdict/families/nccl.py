@@ -38,7 +38,6 @@ PATTERNS = (
         r"|Getting socket times out",
         "EI0006: Getting socket times out. Reason: Remote Rank did not send the data in time.",
         _LATE,
-        era="HCCL",
     ),
     Pattern(
         Cause.NCCL_TIMEOUT,
@@ -106,8 +105,7 @@ PATTERNS = (
         r"(?i)(transport|RNR) retry count(er)? exceeded|\b(local (length|QP operation|EE context operation|protection)"
         r"|remote (invalid request|access|operation)|memory (management|bind) operation)( error\b| on mlx)"
         r"|local access violation",
-        "ibv_poll_cq: work completion 12: transport retry counter exceeded",
-        era="ibv_wc_status_str",
+        "ibv_poll_cq: work completion 12: transport retry counter exceeded",  # ibv_wc_status_str
     ),
     Pattern(
         Cause.NCCL_IB_ERROR,
@@ -141,7 +139,6 @@ PATTERNS = (
         r"\bHccl\w+, error code is",
         "RuntimeError: OPS function error: HcclAllreduce, error code is 6",
         Weight.CASCADE,
-        era="HCCL",
     ),
     Pattern(
         Cause.NCCL_NETWORK_INIT,

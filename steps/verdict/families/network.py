@@ -25,8 +25,7 @@ PATTERNS = (
         Cause.RENDEZVOUS_TIMEOUT,
         r"still waiting for response from worker|Waiting to connect to client mesh master",
         "CreateSession still waiting for response from worker: /job:worker/replica:0/task:1",
-        Weight.HINT,
-        era="TensorFlow, XLA: where a log ends with it",
+        Weight.HINT,  # TensorFlow, XLA: where a log ends with it
     ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,

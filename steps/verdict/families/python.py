@@ -46,8 +46,7 @@ PATTERNS = (
         Cause.LAUNCHER_USAGE,
         r"^\S+: (unrecognized|unknown|invalid) option\b",
         "sbatch: unrecognized option '--container-image=a'",
-        Weight.HINT,  # likewise
-        era="getopt",
+        Weight.HINT,  # likewise; of getopt
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
@@ -62,8 +61,7 @@ PATTERNS = (
         r"struct|^Primary config (module|directory)|^In '.*': Could not find '|Flags parsing error"
         r"|UnrecognizedFlagError"
         r"|^(\w+\.)*(hydra|omegaconf)\.errors\.|not used by the HfArgumentParser|error: Parser key ",
-        "train.py: error: too few arguments",
-        era="argparse, click, fire, hydra, absl, jsonargparse, transformers",
+        "train.py: error: too few arguments",  # argparse, click, fire, hydra, absl, jsonargparse, transformers
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,

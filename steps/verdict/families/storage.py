@@ -105,7 +105,6 @@ PATTERNS = (
         r"|Error while calling W&B API: .*\[40[134]\]",
         "wandb: ERROR failed to upsert bucket: returned error 403 Forbidden: permission denied",
         code=ExitCode.CONFIGURATION,
-        era="wandb",
     ),
     Pattern(
         Cause.HUB_NETWORK,
