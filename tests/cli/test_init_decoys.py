@@ -155,7 +155,7 @@ def test_a_script_that_ends_where_its_folder_is_there_is_refused(read) -> None:
 def test_a_script_that_ends_there_only_where_it_begins_anew_is_taken(read) -> None:
     script = f"{PARSER}p.add_argument('--resume')\nargs = p.parse_args()\nif not args.resume:\n"
     script += "    if os.path.exists('w/a'):\n        raise Exception('already there')\n    os.makedirs('w/a')\n"
-    script += "else:\n    kept = torch.load(args.resume)\n    opt.load_state_dict(kept['opt'])\n"
+    script += "else:\n    kept = torch.load(args.resume)\n    opt.load_state_dict(kept['optimizer'])\n"
     _, found, said = read(f"{script}{STATE}f'w/a/{{n}}.pt')\n")
     assert resumed(found) == ["--resume", "{newest}"], said
 

@@ -15,7 +15,7 @@ APART = (
     f"{PARSER}p.add_argument('--start_weights')\np.add_argument('--optimizer_state')\n{PARSED}"
     "if args.start_weights:\n    model.load_state_dict(torch.load(args.start_weights))\n"
     "if args.optimizer_state:\n    found = torch.load(args.optimizer_state)\n"
-    "    optimizer.load_state_dict(found['optimizer'])\n    scheduler.load_state_dict(found['scheduler'])\n"
+    "    optimizer.load_state_dict(found['optimizer'])\n    epoch = found['epoch']\n"
     "os.makedirs('o')\ntorch.save(model.state_dict(), 'o/last.pt')\n"
     f"{STATE}'o/state.pt')\n"
 )

@@ -6,7 +6,7 @@ import pytest
 
 PARSER = "import argparse, glob, json, os, torch\np = argparse.ArgumentParser()\n"
 STATE = 'torch.save({"epoch": 1, "optimizer": o}, '
-LOAD = "    optimizer.load_state_dict(state['o'])\n"
+LOAD = "    optimizer.load_state_dict(state['optimizer'])\n"
 
 
 @pytest.fixture

@@ -405,8 +405,8 @@ def test_a_rank_of_an_older_launcher_is_none_of_the_group(read) -> None:
     script = f"{TORCH}import torch.distributed as dist\np.add_argument('--local_rank', type=int, default=-1)\n"
     script += "a = p.parse_args()\ndist.init_process_group('nccl', world_size=n(), rank=a.local_rank)\n"
     _, found, said = read({"train.py": f"{script}{STATE}'kept/m.pt')\n"})
-    assert (found["gang"], found["args"]) == ({"nnodes": 1, "nproc_per_node": 1}, [r"--local_rank=$\{local_rank}"])
-    assert "line 6: the script starts and counts its ranks itself" in said
+    assert (found["gang"], found["args"]) == ({"nnodes": 1, "nproc_per_node": 2}, [r"--local_rank=$\{local_rank}"])
+    assert "line 6 takes the rank on its node for that in the group: one node only" in said
 
 
 def test_a_variable_in_a_function_that_is_not_called_says_nothing(read) -> None:

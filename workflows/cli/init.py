@@ -12,7 +12,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_checkpoint import Guess, places, put_checkpoint
-from argosy.workflows.cli.init_elsewhere import undeclared, with_words, words_inside
+from argosy.workflows.cli.init_elsewhere import among, undeclared, with_words, words_inside
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
@@ -121,7 +121,7 @@ def command(
     _check(text, path)
     _write(path, text, force)
     required = (flag for flag in facts.flags if flag.required and flag.attribute not in OF_TORCHRUN)
-    missing = [flag.name for flag in required if not _among(flag, args)]
+    missing = [flag.name for flag in required if not among(flag, args, facts.flags)]
     if as_json:
         emit({"path": str(path), "toml": text, "why": dict(guess.why), "missing_args": missing})
         return
@@ -147,7 +147,7 @@ def _read(
         variable = {facts.variables[0]: OUT}
         found = read_script(script, args, [Path.cwd()], variable)
         facts, environ = (found, variable) if places(found) else (facts, environ)
-    if facts.launched is not None and _is_told_by_args(facts.launched[1]) and not _among(facts.launched[1], args):
+    if facts.launched is not None and _is_told_by_args(facts.launched[1]) and not among(facts.launched[1], args):
         flag = facts.launched[1]
         name = next((each for each in flag.aliases if "local" in each), flag.name)
         args = (f"{name}={LOCAL_RANK}", *args)
@@ -190,10 +190,6 @@ def _halfway(facts: ScriptFacts) -> int:
 
 def _is_told_by_args(flag: Flag) -> bool:
     return flag.name.startswith("-")
-
-
-def _among(flag: Flag, args: tuple[str, ...]) -> bool:
-    return any(word.partition("=")[0] in (flag.name, *flag.aliases) for word in args)
 
 
 def _default_output(script: Path) -> Path:
@@ -259,6 +255,9 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         if (parts := facts.ranks.parts) and nodes * each % parts:
             each = here or min(parts, RANKS_OF_A_NODE)
             nodes, why = -(-parts // each), f"{why}; one copy of the model lies over {parts} ranks, as its flags say"
+        if facts.ranks.size > 1:
+            nodes, each = 1, facts.ranks.size
+            why = f"{facts.ranks.by[1]} makes a group of {each} ranks, as is written there"
         if facts.ranks.node:
             why += f"; {facts.ranks.node}: one node only"
     guess.put("nnodes", nodes, "")

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from argosy.workflows.cli.init_checkpoint import places
 from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.given import shortened
 from argosy.workflows.script.hints import FOLDER
 from argosy.workflows.script.settings import RUN_DIR
 from argosy.workflows.script.values import OUTSIDE
@@ -44,11 +46,17 @@ def undeclared(facts: ScriptFacts, given: Sequence[str]) -> list[tuple[str, str]
             if re.match(r"--?[A-Za-z]", word))  # fmt: skip
     known = {part for each in facts.saves for part in each.folder.split("/")}
     lacks = [word for word, value in dict(told).items() if word not in names and value and value[0] != "-"
-             and not {*value.split("/")} & known]  # fmt: skip
+             and not shortened(word, facts.flags) and not {*value.split("/")} & known]  # fmt: skip
     if not lacks or not facts.saves or facts.trainer is not None or not any(name.startswith("-") for name in names):
         return []
     why = "no parser seen takes them: if they say where it saves or what it goes on from, the lines above are wrong"
     return [(", ".join(lacks), f"{why}; name that with --opaque, --include and --resume-arg")]
+
+
+def among(flag: Flag, args: tuple[str, ...], flags: Sequence[Flag] = ()) -> bool:
+    """Whether the arguments give the flag, also where argparse takes the first letters of its name."""
+    words = [word.partition("=")[0] for word in args]
+    return any(word in (flag.name, *flag.aliases) or flag.name in shortened(word, flags) for word in words)
 
 
 def _is_inside(facts: ScriptFacts) -> bool:

@@ -44,6 +44,7 @@ def refused(facts: ScriptFacts) -> InputError:
     """The error where nothing shows where it saves: what to say after ``--``, if anything tells that, or the folder."""
     told = [(where, flag) for where, flag in facts.unclear_saves if flag is not None]
     # A file of settings or of data names no folder, however the path came of it.
+    told.sort(key=lambda each: each[0] not in facts.sure)
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
         where, flag = named
         whole = any(each.where == where and each.file == flag for each in facts.seen_saves)

@@ -27,6 +27,8 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if (words or facts.loads) and facts.trainer is None and facts.loop is not None and facts.loop.anew:
         why += f"; but {facts.loop.where} counts from {facts.loop.anew} whatever was loaded: a restart takes all turns"
         why += f" again, unless {facts.loop.counter} is saved and loaded, too"
+    if (words or facts.loads) and facts.early:
+        why += f"; but {facts.early}: a restart fails there until it stands behind that"
     if words and facts.kept_from:
         why += f"; but {facts.kept_from}: as the arguments are, a restart begins anew with that model"
     elif words and facts.models_only and facts.loop is None and not facts.counts_on:
@@ -50,6 +52,9 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
             f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves: every restart may begin"
         )
         return [], f"{why} anew{lines_of(facts, folder)}"
+    if flag is not None and facts.unsaved:
+        why = f"{flag.where} declares {flag.name}, but {facts.unsaved}: a restart with it fails"
+        return [], f"{why}, one without it begins anew{lines_of(facts, folder)}"
     if flag is not None and not flag.takes_value and facts.enough:
         return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
     if facts.loads and flag is not None and not flag.takes_value and other is not None and other != flag:

@@ -17,7 +17,9 @@ from argosy.workflows.script.places import fixed
 
 OURS = "argosy.pt"
 """So is the file called of the lines that make a script go on."""
-LAST = re.compile(r"(checkpoint|ckpt|last|latest|current)(_?(checkpoint|ckpt|model))?\.\w+(\.tar)?")
+LAST = re.compile(
+    r"(((checkpoint|ckpt|model)[-_])?(last|latest|current)|checkpoint|ckpt)([-_]?(checkpoint|ckpt|model))?\.\w+(\.tar)?"
+)
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
 MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
 """So is a flag called of which it was not seen what the script does with it."""

@@ -55,9 +55,16 @@ def saved_by(source: Source, values: Values, places: Container[str]) -> tuple[Se
     """The calls that stand in these places."""
     wrappers = wrappers_of(source)
     calls = (call for call in source.calls if source.where(call) in places)
-    found = tuple(replace(_seen(call, target, source, values), file=None if ending else _file_of(target, values))
-                  for call in calls for target, ending in [*targets(call, source, wrappers, values)][:1])  # fmt: skip
+    told = ((call, *each) for call in calls for each in [*targets(call, source, wrappers, values)][:1])
+    found = tuple(_below(_seen(call, target, source, values), ending) if ending else
+                  replace(_seen(call, target, source, values), file=_file_of(target, values))
+                  for call, target, ending in told)  # fmt: skip
     return found or tuple(_by_its_name(source, values))
+
+
+def _below(seen: Seen, ending: str) -> Seen:
+    """With what a library writes into the folder."""
+    return replace(seen, glob=f"{seen.glob}{ending}") if seen.glob and ending[:1] == "/" else seen
 
 
 def _file_of(target: ast.expr, values: Values) -> Flag | None:

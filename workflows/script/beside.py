@@ -17,8 +17,11 @@ _WRITES = re.compile(r"(?i)dump|save|write|open")
 
 
 def beside(source: Source, values: Values, flag: Flag | None) -> dict[str, str]:
-    """Path -> where it is read: only with ``flag``, which may give its number, by a name that is written without it."""
-    numbered = flag is not None and NUMBERED.search(flag.attribute) is not None
+    """Path -> where it is read: only with ``flag``, which may give its number, by a name that is written without it.
+
+    No ``flag``: the script goes on by itself.
+    """
+    numbered = flag is None or NUMBERED.search(flag.attribute) is not None
     calls = [call for call in source.calls if call in values.machine.calls and isinstance(call.func, ast.expr)]
     read = {
         PurePosixPath(path).name: source.where(call)
@@ -38,7 +41,9 @@ def beside(source: Source, values: Values, flag: Flag | None) -> dict[str, str]:
 
 def _needs(call: ast.Call, source: Source, values: Values, flag: Flag | None) -> bool:
     needed = values.machine.needed(call)
-    return flag is not None and needed is not None and (flag in needed or _is_looked_for(call, source))
+    if flag is None:  # it goes on by itself
+        return last_name(call.func) == "open" and needed == ()
+    return needed is not None and (flag in needed or _is_looked_for(call, source))
 
 
 def _is_looked_for(call: ast.Call, source: Source) -> bool:

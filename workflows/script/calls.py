@@ -24,8 +24,7 @@ from argosy.workflows.script.source import default_of, last_name
 from argosy.workflows.script.statements import Statements
 
 _DEEPEST = 30
-_MOST_ENTRIES = 400
-"""Of one function."""
+_MOST_ENTRIES = 400  # of one function
 _SAME_NAME = 3
 """Classes that have a method of a name, at most, for an object of which nothing is known to be one of theirs."""
 _AT_EVENTS = re.compile(r"on_|after_|\w+_end$")
@@ -150,7 +149,8 @@ class Calls(Statements, Library):
         found = [each for known in self.classes.values() for each in known if name in each.attributes]
         found = found[:_SAME_NAME] if name == "save" else found  # all do the same to their models
         if name in _USUAL or name.startswith("__") or not 0 < len(found) <= _SAME_NAME:
-            return Unknown(f"{name}()")
+            told = self.told(args[0]) if name == "get" and args and isinstance(args[0], str) else None  # of settings
+            return Unknown(f"{name}()") if told is None else told
         methods = [(each, each.attributes[name]) for each in found]
         return join(
             self._enter(FunctionValue(one.node, one.frame, one.owner, (self._any_object(each),)), args, named)

@@ -17,7 +17,6 @@ _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
 _OF_DOCOPT = re.compile(r"\s*(?:-\w,? )?(--[\w-]+)([= ](?:<[^<>]+>|[A-Z_]+))?(?=\s|$)(?:.*\[default: (.*?)\])?")
 _OF_TRUTH = re.compile(r"(?i)bool$")
 _OF_ABSL = "DEFINE_"
-_OF_YACS = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 
 
 @dataclass(frozen=True)
@@ -68,37 +67,6 @@ def declared(source: Source, arguments: Sequence[str] = ()) -> tuple[Flag, ...]:
     for each in (*others, *_of_tables(source), *_of_dicts(source)):
         found.setdefault(each.name, each)
     return tuple(found.values())
-
-
-def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str | None]:
-    """``--out x``, ``-out x``, ``--out=x``, Hydra's ``a.out=x`` as {"out": "x"}, also yacs' ``OUT x``; alone: None."""
-    told: dict[str, str | None] = {}
-    attributes = {name: flag.attribute for flag in flags for name in (*flag.aliases, flag.name)}
-    for index, word in enumerate(arguments):
-        flag, equals, value = word.partition("=")
-        if equals and f"{flag.lstrip('+')}=" in attributes:
-            told[attributes[f"{flag.lstrip('+')}="]] = value
-        after = arguments[index + 1] if index + 1 < len(arguments) else None
-        if _OF_YACS.fullmatch(word):
-            told[word.rpartition(".")[2]] = after
-        elif flag.startswith("-"):
-            told[attributes.get(flag, flag.lstrip("-").replace("-", "_"))] = value if equals else after
-    return told
-
-
-def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) -> Mapping[str, str]:
-    """What the command line gives the arguments that are no flags; nothing, "", to one that may have any number."""
-    named = {name: call for call in source.calls if last_name(call.func) == "add_argument" and call.args
-             and (name := plain(call.args[0])) and not name.startswith("-")}  # fmt: skip
-    switches = {each for flag in flags if not flag.takes_value for each in (flag.name, *flag.aliases)}
-    words, skip = list[str](), False
-    for word in arguments:
-        if not skip and not word.startswith("-"):
-            words.append(word)
-        skip = word.startswith("-") and "=" not in word and word not in switches
-    many = (name for name, call in named.items() for word in call.keywords
-            if word.arg == "nargs" and ast.unparse(word.value).endswith(("REMAINDER", "'*'", "'...'")))  # fmt: skip
-    return {**dict.fromkeys(many, ""), **dict(zip(named, words, strict=False))}
 
 
 def _argument(call: ast.Call, source: Source) -> Flag | None:

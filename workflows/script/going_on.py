@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.listed import READS, leads_nowhere
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.values import Values
@@ -20,7 +21,6 @@ _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes", "read_text")
 _LOADS = re.compile(r"^(?!.*(eval|test|pretrain|only))((re)?load|restore|ckpt|checkpoint)")
-_READS = re.compile(r"(?i)load|restore|resume|read|open$")
 _ASKS_TO_GO_ON = re.compile(r"(?i)resum|restor|load|contin|ckpt|checkpoint|start|init")
 _NEWEST = "latest_checkpoint"
 _RESTORES = (
@@ -33,7 +33,6 @@ _RESTORES = (
     "resume_or_load",
 )
 _LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow", "fvcore", "detectron2"})
-_REMOVES = frozenset({"remove", "unlink", "rmtree"})
 
 
 def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: Collection[ast.Call] = ()) -> str:
@@ -48,11 +47,7 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: C
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
             return source.where(call)
-        if (
-            name in (*_SEARCHES, _NEWEST)
-            and _is_searched(call, values, wholes)
-            and not (_clears_up(call, source) or _stops(call, source) or _is_counted(call, source))
-        ):
+        if name in (*_SEARCHES, _NEWEST) and _is_searched(call, values, wholes) and not leads_nowhere(call, source):
             return source.where(call)
         asked = _path_words(call)
         if not (name in _LOOKS and _is_read_then(call, source)) and not (
@@ -113,7 +108,7 @@ def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[
             continue
         around = source.function_of(call)
         near = any(source.function_of(each) is around and not _is_in_loop(each, source) for each in saves)
-        asked = any(_READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
+        asked = any(READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
         for folder in () if near or asked else values.folders(call.args[0]):
             if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
                 return source.where(call), folder
@@ -211,66 +206,7 @@ def _is_read_then(call: ast.Call, source: Source) -> bool:
         asked = None  # what is found gets a name, which is read below
     around = asked or source.function_of(call) or above[-1]
     names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
-    return any(_READS.search(name) for name in names)
-
-
-def _clears_up(call: ast.Call, source: Source) -> bool:
-    """Whether the files are listed to remove the old ones."""
-    around = source.function_of(call)
-    names = {last_name(each.func) for each in ast.walk(around or call) if isinstance(each, ast.Call)}
-    return bool(names & _REMOVES) and not any(_READS.search(name) for name in names)
-
-
-def _is_counted(call: ast.Call, source: Source) -> bool:
-    """Whether it is only asked how many there are, as for the number of the next run's folder."""
-    around = [*source.above(call)]
-    if not (isinstance(around[0], ast.Call) and last_name(around[0].func) == "len"):
-        return _names_the_next(call, source)
-    holder = next(each for each in around if isinstance(each, ast.stmt))
-    names = {ast.unparse(each) for each in getattr(holder, "targets", [])}
-    asks = [each.test for each in source.nodes if isinstance(each, ast.If | ast.While | ast.IfExp)]
-    asks += [each for each in source.calls if last_name(each.func) == "load"]
-    near = (one for one in asks if source.file(one) == source.file(call)
-            and source.function_of(one) is source.function_of(call))  # fmt: skip
-    return not any(each is call or ast.unparse(each) in names for one in near for each in ast.walk(one)
-                   if isinstance(each, ast.expr))  # fmt: skip
-
-
-def _names_the_next(call: ast.Call, source: Source) -> bool:
-    """Whether what is there only gives the next its name, ``max(map(number_of, found)) + 1``, and nothing reads it."""
-    around = source.function_of(call)
-    if around is None:
-        return False
-    names, counted_on = set[str](), False
-
-    def holds(node: ast.AST) -> bool:
-        return any(each is call or (isinstance(each, ast.Name | ast.Attribute) and ast.unparse(each) in names)
-                   for each in ast.walk(node))  # fmt: skip
-
-    for node in sorted(ast.walk(around), key=lambda each: getattr(each, "lineno", 0)):
-        next_one = any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add) and holds(each.left)
-                       and isinstance(each.right, ast.Constant) and each.right.value == 1
-                       for each in ast.walk(node))  # fmt: skip
-        if isinstance(node, ast.Assign) and holds(node.value):
-            counted_on = counted_on or next_one
-            names |= set() if next_one else {ast.unparse(each) for each in node.targets}
-        elif (
-            isinstance(node, ast.While) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.In)
-        ):
-            counted_on = counted_on or any(map(holds, node.test.comparators))  # another, as long as it is taken
-        elif isinstance(node, ast.Return) and node.value is not None and holds(node.value):
-            counted_on = counted_on or next_one
-            if not next_one:
-                return False
-        elif isinstance(node, ast.Call) and _READS.search(last_name(node.func)) and any(map(holds, node.args)):
-            return False
-    return counted_on
-
-
-def _stops(call: ast.Call, source: Source) -> bool:
-    """Whether the script refuses to go on where something is found."""
-    tests = (each for each in source.above(call) if isinstance(each, ast.If) and call in ast.walk(each.test))
-    return any(isinstance(each.body[-1], ast.Raise) for each in tests)
+    return any(READS.search(name) for name in names)
 
 
 def _alike(one: PurePosixPath, other: PurePosixPath) -> bool:

@@ -46,10 +46,14 @@ class Loop:
     """The number that it counts from whatever was loaded; "" where that is not certain."""
     turn: str = ""
     """The loop inside in which the counter is counted on; "" where that is the loop itself."""
+    told: str = ""
+    """The lines, with FOLDER for the folder, where the loop is a library's."""
 
     def lines(self, path: str, end: int | None) -> str:
         """What to write, with the state in ``path``; ``end``: its last step, where that is known."""
-        counted = (*((self.counter,) if self.header else ()), *self.counts)
+        if self.told:
+            return self.told.replace("FOLDER", os.path.dirname(path) or ".")
+        counted = dict.fromkeys((*((self.counter,) if self.header else ()), *self.counts))
         parts = [f'"{name}": {name}.state_dict()' for name in self.states] + [f'"{name}": {name}' for name in counted]
         loads = [f'{name}.load_state_dict(state["{name}"])' for name in self.states]
         loads += [f'{name} = state["{name}"]' for name in self.counts]
@@ -140,7 +144,9 @@ def _range(node: ast.expr) -> ast.Call | None:
 
 
 def _described(loop: Turning, source: Source, values: Values, distributed: bool) -> Loop | None:
-    states = tuple(dict.fromkeys(learned(loop, source, values)))
+    states = tuple(
+        each for each in dict.fromkeys(learned(loop, source, values)) if not _asks_more(each, source, values)
+    )
     again = {target for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets
              if ast.unparse(node.value).startswith(f"{ast.unparse(target)}.")}  # fmt: skip  # net = net.train()
     inside = {ast.unparse(each) for each in ast.walk(loop)
@@ -170,13 +176,24 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
                 ", ".join(lacks), anew)  # fmt: skip
 
 
-def _is_shared_out(name: str, source: Source, values: Values) -> bool:
-    """Whether each rank has its own part of it: it is of a class of the script's own that brings the parts together."""
+def _kinds_of(name: str, source: Source, values: Values) -> list[ast.ClassDef]:
+    """The script's own classes that it may be an object of."""
     made = (node.value for node in source.nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             and name.rpartition(".")[2] in map(last_name, node.targets))  # fmt: skip
-    kinds = (kind for each in made for kind in values.bindings.classes.get(last_name(each.func), []))
-    return any(_BRINGS.match(last_name(each.func)) for kind in kinds for each in ast.walk(kind)
-               if isinstance(each, ast.Call))  # fmt: skip
+    return [kind for each in made for kind in values.bindings.classes.get(last_name(each.func), [])]
+
+
+def _asks_more(name: str, source: Source, values: Values) -> bool:
+    """Whether its own ``load_state_dict(state, step)`` needs more than a state."""
+    own = (each for kind in _kinds_of(name, source, values) for each in kind.body
+           if isinstance(each, Function) and each.name == "load_state_dict")  # fmt: skip
+    return any(len(each.args.args) - len(each.args.defaults) > len(("self", "state")) for each in own)
+
+
+def _is_shared_out(name: str, source: Source, values: Values) -> bool:
+    """Whether each rank has its own part of it: it is of a class of the script's own that brings the parts together."""
+    inside = (each for kind in _kinds_of(name, source, values) for each in ast.walk(kind))
+    return any(_BRINGS.match(last_name(each.func)) for each in inside if isinstance(each, ast.Call))
 
 
 def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:

@@ -36,13 +36,12 @@ _BY_NUMBER = re.compile(rf"{_RANKS_OWN.pattern[:-1]}\*")
 _ZEROS = re.compile(r"0[1-9]d?")
 _PARTS = re.compile(r"^((tensor|pipeline|context)(_model)?_parallel_(size|degree)|[tpc]p_(size|degree))$")
 _DIGITS = 5
-_STARTERS = ("detectron2.engine.launch",)  # of a library, with the number of GPUs that its flags say
 _BY_JAX = "jax.distributed.initialize"
 _WITHOUT_TORCH = ("jax", "flax", "tensorflow", "xgboost", "lightgbm")
 _WITH_TORCH = frozenset(
     {"torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "timm", "ray"}
 )
-_TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
+TOLD_BY_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ class Spread:
     unmet: bool = False  # whether jax.distributed is not told where to meet
     written: Mapping[str, str] = field(default_factory=dict)
     """How its files are called, up to the number of the rank that wrote them, and with that: rank to rank{rank}."""
+    size: int = 0  # how many ranks its group has, where that is written down
 
 
 def spread(source: Source, values: Values) -> Spread:
@@ -98,7 +98,12 @@ def spread(source: Source, values: Values) -> Spread:
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi,
                   _plain(source, jax is not None), jax is not None and argument(jax, "coordinator_address", 0) is None,
-                  _numbered(source, values))  # fmt: skip
+                  _numbered(source, values), size=_size(source, values))  # fmt: skip
+
+
+def _size(source: Source, values: Values) -> int:
+    told = (plain(argument(call, "world_size")) or "" for call in _groups(source) if call in values.machine.calls)
+    return next((int(text) for text in told if text.isdecimal()), 0)
 
 
 def _plain(source: Source, by_jax: bool) -> str:
@@ -176,7 +181,7 @@ def _by_the_first(node: ast.AST, source: Source) -> bool:
 
 def _learns_alone(source: Source, values: Values) -> str:
     """Where its group of ranks is made, if each would train a model of its own for all that is seen; "" for nowhere."""
-    groups = [call for call in _groups(source) if not _is_alone(call, call.func)]
+    groups = [call for call in _groups(source) if not is_alone(call, call.func)]
     learns = any(last_name(call.func) == "backward" for call in source.calls) and values.machine.followed
     words = (last_name(each) for each in source.nodes if isinstance(each, ast.Name | ast.Attribute))
     return source.where(groups[0]) if groups and learns and not any(map(_SHARES.search, words)) else ""
@@ -224,13 +229,13 @@ def _used(source: Source, values: Values) -> Iterator[tuple[str, str]]:
         if (
             name in (*DISTRIBUTED, *_WRAPPERS, "cuda", "nccl")
             and not compared
-            and not _is_alone(call, node)
+            and not is_alone(call, node)
             and values.conditions.runs(node) is not False
         ):
             yield name, source.where(node)
 
 
-def _is_alone(call: ast.AST | None, function: ast.AST) -> bool:
+def is_alone(call: ast.AST | None, function: ast.AST) -> bool:
     """Whether a group of one is made, where nobody has made another: ``init_process_group(world_size=1, rank=0)``."""
     if not isinstance(call, ast.Call) or call.func is not function:
         return False
@@ -238,33 +243,11 @@ def _is_alone(call: ast.AST | None, function: ast.AST) -> bool:
     return plain(argument(call, "world_size")) == "1" or (fabric and plain(argument(call, "devices")) == "1")
 
 
-def own_ranks(source: Source, values: Values) -> str:
-    """Where the script starts its ranks, or is told of them by its own flags; "" where it reads what torchrun tells."""
-    for node in source.nodes:
-        if isinstance(node, ast.Compare) and "env://" in [getattr(each, "value", "") for each in node.comparators]:
-            told = values.conditions.flag(last_name(node.left))
-            if told is not None and told != "env://":
-                return source.where(node)
-    if any(isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN for each in source.nodes):
-        return ""
-    # Of several ways to start, the one that its flags lead to.
-    starts = [call for call in source.calls if (last_name(call.func) in ("spawn", "init_process_group")
-              and not _is_alone(call, call.func)) or source.origin(call.func) in _STARTERS]  # fmt: skip
-    come_to = [call for call in starts if values.machine.needed(call) == ()]
-    own = (
-        call
-        for call in come_to or starts
-        if (last_name(call.func) in ("spawn", "launch") and call.args)
-        or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size")))
-    )
-    return next((source.where(call) for call in own), "")
-
-
 def _by_mpi(source: Source, values: Values) -> str:
     """Where MPI tells each rank which it is: what it says is written where torchrun's words stand, and read nowhere, or
     Horovod asks.
     """
-    words = [each for each in source.nodes if isinstance(each, ast.Constant) and each.value in _TOLD_BY_TORCHRUN]
+    words = [each for each in source.nodes if isinstance(each, ast.Constant) and each.value in TOLD_BY_TORCHRUN]
     owners = [next(source.above(each)) for each in words]
     gone = {None, *map(source.function_of, values.machine.calls)}
     if "mpi4py" in source.packages and all(isinstance(getattr(each, "ctx", None), ast.Store) for each in owners):

@@ -16,14 +16,18 @@ from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
-from argosy.workflows.script.flags import Flag, by_place, declared, given, of_training_arguments
+from argosy.workflows.script.flags import Flag, declared, of_training_arguments
+from argosy.workflows.script.given import by_place, given
 from argosy.workflows.script.going_on import barred, enough, links, loaded, removed, switch_back, told_inside
 from argosy.workflows.script.hints import ASKED, folders, ways
-from argosy.workflows.script.lines import loop_of
+from argosy.workflows.script.library_lines import library_lines
+from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
+from argosy.workflows.script.own_ranks import own_ranks, processes
 from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.pointer import pointers
-from argosy.workflows.script.ranks import launched, launcher, own_ranks, spread
+from argosy.workflows.script.proof import given_early, not_saved
+from argosy.workflows.script.ranks import Spread, launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
     endings,
@@ -108,7 +112,7 @@ def _facts(
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
-        own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
+        own_ranks=lightning_alone(source, values) or (processes(source) or own_ranks(source, values), 1),
         ranks=ranks,
         launched=launched(source, values, flags, settings),
         launcher=launcher(source, values),
@@ -127,7 +131,7 @@ def _facts(
         files=file_flags(source, values),
         endings=endings(source, values),
         stops=stops(source, values, told),
-        loop=loop_of(source, values, ranks.by is not None) if ranks.by is None or ranks.alike else None,
+        loop=_loop(source, values, ranks),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
@@ -138,6 +142,12 @@ def _facts(
     )
     facts = replace(facts, beside={path: source.where(call) for path, call in pointed.items()})
     return _of_its_resume(facts, source, values, fixed(places))
+
+
+def _loop(source: Source, values: Values, ranks: Spread) -> Loop | None:
+    """None where each rank has a part, or a model of its own, which one file would not hold."""
+    alike = (ranks.by is None or ranks.alike) and not processes(source)
+    return (loop_of(source, values, ranks.by is not None) if alike else None) or library_lines(source, values)
 
 
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
@@ -156,9 +166,11 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
-        beside={**facts.beside, **beside(source, values, flag)},
+        beside={**facts.beside, **(beside(source, values, flag) if flag is not None or facts.loads else {})},
         enough=enough(source, values, places, flag),
         others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
+        early=given_early(source),
+        unsaved=not_saved(source, values, facts.saves, flag) if facts.trainer is None else "",
         kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
         model_beside=model_beside(source, values, flag, places) if facts.trainer is None else None,
         reads_beside=looks_beside(source, values, flag),

@@ -36,7 +36,7 @@ _STARTS = re.compile(r"parts|pretrain|weights|init|finetune|teacher|vocab|encode
 
 def resume_flag(flags: Sequence[Flag], more: Sequence[str] = ()) -> Flag | None:
     """The flag that makes the script go on from its checkpoint; ``more``: what the library's users call it."""
-    named = {flag.attribute: flag for flag in flags}
+    named = {flag.attribute: flag for flag in flags if not flag.name.startswith("--no")}
     known = [*_KNOWN, *(name.lstrip("-").replace("-", "_") for name in more)]
     exact = next((named[name] for name in known if name in named), None)
     like = (flag for name, flag in named.items() if "resume" in name and not _NEVER.search(name))

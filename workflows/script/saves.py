@@ -19,6 +19,7 @@ from argosy.workflows.script.writers import (
     in_memory,
     is_called_back,
     moves,
+    only_measured,
     pickles_a_state,
     targets,
     temporary,
@@ -61,6 +62,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             if (
                 _is_of_dataset(call, source)
                 or in_memory(target, values)
+                or only_measured(call, values)
                 or _is_cached(call, target, source, values)
                 or (needed is None and not unless and _never(call, source, values))
             ):
@@ -75,9 +77,11 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             inside = any(not glob.startswith(OUTSIDE) for glob in globs)
             elsewhere = any(each[:1] == UNKNOWN for each in values.machine.globs(target))  # as the default of another
             if moved is None and (elsewhere or not inside):
-                unclear.append((source.where(call), values.untold(target)))
+                same = (each.where for glob in globs if (each := found.get(_split(PurePosixPath(glob + ending)))))
+                unclear.append((next(same, source.where(call)), values.untold(target)))
             globs = [glob for glob in globs if glob + ending != "./**/*"]  # the code lies there
-            ends = {glob: ending.removeprefix("*") if glob[-1:] == "*" else ending for glob in globs}  # never two
+            ends = {each: ending.removeprefix("*" if each[-1:] == "*" else PurePosixPath(each).suffix)
+                    for each in globs}  # never two  # fmt: skip
             paths = [PurePosixPath(glob + ends[glob]) for glob in globs if not temporary(glob)]
             for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
@@ -123,7 +127,7 @@ def _is_of_dataset(call: ast.Call, source: Source) -> bool:
     return kind is not None and any(last_name(base).endswith("Dataset") for base in kind.bases)
 
 
-def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values) -> bool:
+def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values, depth: int = 1) -> bool:
     """Whether a file is made once, where it is not there yet: ``if exists(path): ... else: torch.save(data, path)``."""
     names = {ast.unparse(each) for each in (target, *values.bindings.origins(target))}
     below: ast.AST = call
@@ -137,7 +141,11 @@ def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values)
             if inside == negated and any(ast.unparse(each) in names for node in asked for each in node.args[:1]):
                 return True
         below = above
-    return False
+    around = source.function_of(call)
+    callers = values.bindings.calls_of(around) if around is not None and depth else []
+    return bool(callers) and all(
+        any(_is_cached(each, one, source, values, depth - 1) for one in each.args) for each in callers
+    )
 
 
 def _is_of_a_save(old: ast.expr, values: Values, written: Sequence[str]) -> bool:
@@ -221,6 +229,7 @@ def _pickled(source: Source, values: Values, folders: set[str]) -> list[tuple[as
     dumps = (call for call in source.calls if last_name(call.func) == "dump" and len(call.args) == 2
              and values.machine.named(call.func) in ("pickle.dump", "dill.dump", "cloudpickle.dump"))  # fmt: skip
     found = [(call, PurePosixPath(glob)) for call in dumps for glob in values.guesses(call.args[1])]
-    counted = ((call, path) for call, path in found if "*" in path.name and not pickles_a_state(call, source, values))
+    counted = ((call, path) for call, path in found if "*" in path.name and not pickles_a_state(call, source, values)
+               and not _is_cached(call, call.args[1], source, values))  # fmt: skip
     return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in counted
             if not folders or str(path.parent) in folders]  # fmt: skip

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import PurePath
 
 from argosy.workflows.script.domain import Table, Unknown
@@ -16,7 +17,7 @@ from argosy.workflows.script.hugging_face import PARSERS, transformers
 from argosy.workflows.script.ray_train import ray_train
 from argosy.workflows.script.resuming import folders_of_deepspeed
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
 from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, started
 from argosy.workflows.script.values import Values
 
@@ -111,10 +112,9 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     made = [call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
             or last_name(call.func) in ("Trainer", "LightningCLI")]  # fmt: skip
     near = any(call in values.machine.calls or not source.file(call) for call in made)
-    if (values.machine.followed or values.machine.finished) and not near:
+    trainer = next(iter(made), None)
+    if trainer is None or ((values.machine.followed or values.machine.finished) and not near):
         return None  # a module beside it has one, which nothing comes to
-    if (trainer := next(iter(made), None)) is None:
-        return None
     kinds = ("ModelCheckpoint", *(name for name, known in values.bindings.classes.items() for kind in known
                                   if any(last_name(base) == "ModelCheckpoint" for base in kind.bases)))  # fmt: skip
     saver = next((call for call in source.calls if last_name(call.func) in kinds), None)
@@ -128,8 +128,9 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     if old is not None:
         above = posixpath.dirname(values.folder(old) or "*/")
         folder = None if "*" in above else above or "."
-    if place is not None and folder is None and (by_flags or values.flag("resume") is not None):
-        # Of a run's own folder the flag names the file to go on from.
+    turns = resumes and _turned_through(source, trainer)
+    if place is not None and folder is None and (by_flags or turns or values.flag("resume") is not None):
+        # Of a run's own folder the flag names the file to go on from; of a model's own, its turn of a loop.
         first, _, below = (values.folder(place) or "*").partition("/")
         folder, include = (None, include) if "*" in first else (first, (f"{below}/*.ckpt",))
     named_by = str((settings.saver or {}).get("dirpath") or "") if place is None else ""
@@ -155,6 +156,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         lines=_lines(source, trainer),
         include=globs,
         unit=_unit(saver, old) if include[0] == "*.ckpt" else (),
+        newest=_last(saver, old, include[0]),
         resume_flags=() if by_flags else ("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=("--ckpt_path", "{newest}")
         if by_cli
@@ -180,9 +182,19 @@ def _unit(saver: ast.Call | None, old: ast.expr | None) -> tuple[str, ...]:
     return ("[0-9]*-*.ckpt" if _is_false(_setting(saver, "auto_insert_metric_name")) else "epoch=*.ckpt",)
 
 
+def _last(saver: ast.Call | None, old: ast.expr | None, include: str) -> str:
+    """The glob of what each save writes anew, where a copy of the best may be newer; "" where units are known."""
+    if saver is None or not _is_true(_setting(saver, "save_last")) or _unit(saver, old):
+        return ""
+    return f"{include.removesuffix('*.ckpt')}last*.ckpt"
+
+
 def _lines(source: Source, trainer: ast.Call) -> str:
     """What makes it save into a folder of its own and go on, around its own calls."""
-    saver = ast.parse("ModelCheckpoint(dirpath='checkpoints', save_last=True)", mode="eval").body
+    folder, newest = "'checkpoints'", "'checkpoints/last.ckpt'"
+    if (one := _turned_through(source, trainer)) is not None:  # each turn trains another model
+        folder, newest = f"f'checkpoints/{{{one}}}'", f"f'checkpoints/{{{one}}}/last.ckpt'"
+    saver = ast.parse(f"ModelCheckpoint(dirpath={folder}, save_last=True)", mode="eval").body
     made, known = deepcopy(trainer), argument(trainer, "callbacks")
     own = [*known.elts] if isinstance(known, ast.List) else [] if known is None else [ast.Starred(known)]
     made.keywords = [word for word in made.keywords if word.arg != "callbacks"]
@@ -190,9 +202,15 @@ def _lines(source: Source, trainer: ast.Call) -> str:
     base = "lightning.pytorch" if "lightning" in source.packages else "pytorch_lightning"
     told = [f"at the top: import os; from {base}.callbacks import ModelCheckpoint"]
     told.append(f"{source.where(trainer)}: {ast.unparse(made)}")
-    newest = "'checkpoints/last.ckpt' if os.path.exists('checkpoints/last.ckpt') else None"
-    told.append(started(source.calls, source, "fit", "ckpt_path", newest))
+    told.append(started(source.calls, source, "fit", "ckpt_path", f"{newest} if os.path.exists({newest}) else None"))
     return "\n".join(f"    {line}" for line in told if line)
+
+
+def _turned_through(source: Source, trainer: ast.Call) -> str | None:
+    """What a loop around it counts, or goes through, by one name."""
+    inside = takewhile(lambda each: not isinstance(each, Function), source.above(trainer))
+    loop = next((each for each in inside if isinstance(each, ast.For)), None)
+    return loop.target.id if loop is not None and isinstance(loop.target, ast.Name) else None
 
 
 def _setting_of_fit(calls: Sequence[ast.Call], trainer: ast.Call) -> list[str]:

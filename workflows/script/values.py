@@ -96,6 +96,8 @@ class Values:
             said = (self.conditions.flag(each.attribute) or "").rstrip("/")
             if len(said) > 1 and any(path.startswith(said) for path in outside):
                 return each
+        if outside:
+            return None  # whatever a flag of its name says, the script sets it
         if isinstance(node, ast.Name):  # with open(path) as name
             node = next(self.bindings.bound(node), node)
         while isinstance(node, ast.Call | ast.BinOp) and (isinstance(node, ast.BinOp) or node.args):

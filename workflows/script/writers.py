@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
 _OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
@@ -25,6 +26,13 @@ _STATE = ("optim", "opt_state", "epoch", "step", "iter", "sched")
 """What a checkpoint holds beside the model: it names one that a run can go on from."""
 _LEARNT = ("optim", "opt_state", "param", "model", "weight", "state_dict")
 """What is in a checkpoint, and in no file of losses."""
+_OF_A_MODEL = re.compile(
+    r"(?i)model|net|optim|param|weight|state|module|encoder|decoder|policy|actor|critic|agent|embed|ema$"
+)
+_MEASURED = re.compile(r"(?i)loss|acc|metric|hist|score|reward|auc")
+_SAYS_OF = ("str", "repr", "len", "type", "float", "int", "vars", "sum", "max", "min", "mean", "item")
+"""What is left of a model in these is none."""
+_TOLD = ("args", "cfg", "config", "opt", "opts", "hparams", "FLAGS")
 _PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
 NUMBERED = "*[0-9]"
 """Folders that are named by a number, and perhaps a word before it; while they are written another follows it."""
@@ -44,7 +52,9 @@ _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
     (("ignite",), ".ModelCheckpoint", 0, "dirname", "/*.pt*"),
     (("timm",), ".CheckpointSaver", 7, "checkpoint_dir", "/last.pth.tar"),
     (("xgboost",), ".TrainingCheckPoint", 0, "directory", "/*"),
-    (("stable_baselines3",), ".CheckpointCallback", 1, "save_path", "/*.zip"),
+    (("stable_baselines3",), ".CheckpointCallback", 1, "save_path", "/*_steps.zip"),
+    (("stable_baselines3", "sb3_contrib"), "().save", 0, "path", ".zip"),
+    (("ultralytics",), "().train", 99, "project", "/*/weights/last.pt"),
     (("rsl_rl",), ".OnPolicyRunner", 2, "log_dir", "/model_*.pt"),
     (("paddle",), ".save", 1, "path", ""),
     (("fvcore",), ".Checkpointer", 1, "save_dir", "/*.pth"),
@@ -80,6 +90,13 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield call.args[0], "*"
     elif name == "save_pretrained" and (call.args or "save_directory" in keywords):
         yield call.args[0] if call.args else keywords["save_directory"], "/**/*"
+    elif (
+        name == "save_model"
+        and base == "accelerator"
+        and len(call.args) > 1
+        and "save_state" not in {last_name(each.func) for each in source.calls}
+    ):  # what lies beside states is no part of them
+        yield call.args[1], "/*.safetensors"
     elif name == "save_state" and (folder := call.args[0] if call.args else keywords.get("output_dir")) is not None:
         yield folder, "/**/*"
     elif name in ("save", "async_save") and "checkpoint_id" in keywords:
@@ -174,6 +191,35 @@ def holds_a_state(call: ast.Call, source: Source, values: Values, words_of_it: t
               for each in one.elts if isinstance(each, ast.Name)]  # fmt: skip
     words += [word.arg.lower() for each in shown if isinstance(each, ast.Call) for word in each.keywords if word.arg]
     return any(part in word for word in words for part in words_of_it)
+
+
+def only_measured(call: ast.Call, values: Values) -> bool:
+    """Whether all that is saved is written out there, some of it by the name of what is measured, and none of it by
+    that of a model or its optimizer: ``torch.save({"losses": losses, "args": args}, path)``.
+    """
+    first = call.args[0] if call.args else None
+    shown = [first, *values.bindings.origins(first)] if isinstance(first, ast.Name) else [first]
+    shown = shown[1:] if len(shown) > 1 else shown
+    if not all(isinstance(each, ast.Dict) and None not in each.keys and each.values for each in shown):
+        return False
+    kept = [(key, each) for one in shown if isinstance(one, ast.Dict)
+            for key, each in zip(one.keys, one.values, strict=True)]  # fmt: skip
+    names = [name for _, each in kept for name in _names_in(each)]
+    named = [(plain(key) or "", each) for key, each in kept if isinstance(each, ast.Name | ast.Attribute)]
+    names += [key for key, each in named if key.isidentifier() and not {*ast.unparse(each).split(".")} & {*_TOLD}]
+    return any(map(_MEASURED.search, names)) and not any(map(_OF_A_MODEL.search, names))
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    """The names in an expression that stand for a thing itself, not for what is said of it."""
+    if isinstance(node, ast.Call) and last_name(node.func) in _SAYS_OF:
+        return
+    if isinstance(node, ast.Attribute) and ast.unparse(node).partition(".")[0] in _TOLD:
+        return
+    if isinstance(node, ast.Name | ast.Attribute):
+        yield last_name(node)
+    for each in ast.iter_child_nodes(node):
+        yield from _names_in(each)
 
 
 def temporary(path: str) -> bool:

@@ -1,0 +1,50 @@
+"""What the command line gives a script's flags, and the arguments that are none."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+
+from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.source import Source, last_name, plain
+
+_OF_YACS = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
+
+
+def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str | None]:
+    """``--out x``, ``-out x``, ``--out=x``, Hydra's ``a.out=x`` as {"out": "x"}, also yacs' ``OUT x``; alone: None."""
+    told: dict[str, str | None] = {}
+    attributes = {name: flag.attribute for flag in flags for name in (*flag.aliases, flag.name)}
+    for index, word in enumerate(arguments):
+        flag, equals, value = word.partition("=")
+        if equals and f"{flag.lstrip('+')}=" in attributes:
+            told[attributes[f"{flag.lstrip('+')}="]] = value
+        after = arguments[index + 1] if index + 1 < len(arguments) else None
+        if _OF_YACS.fullmatch(word):
+            told[word.rpartition(".")[2]] = after
+        elif flag.startswith("-"):
+            flag = flag if flag in attributes else next(iter(shortened(flag, flags)), flag)
+            told[attributes.get(flag, flag.lstrip("-").replace("-", "_"))] = value if equals else after
+    return told
+
+
+def shortened(word: str, flags: Sequence[Flag]) -> list[str]:
+    """The one flag that argparse takes a word for which only begins its name: ``--exp`` for ``--experiment``."""
+    known = [flag.name for flag in flags if word[:2] == "--" and len(word) > len("--") and flag.name.startswith(word)]
+    return known if len(known) == 1 else []
+
+
+def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) -> Mapping[str, str]:
+    """What the command line gives the arguments that are no flags; nothing, "", to one that may have any number."""
+    named = {name: call for call in source.calls if last_name(call.func) == "add_argument" and call.args
+             and (name := plain(call.args[0])) and not name.startswith("-")}  # fmt: skip
+    switches = {each for flag in flags if not flag.takes_value for each in (flag.name, *flag.aliases)}
+    words, skip = list[str](), False
+    for word in arguments:
+        if not skip and not word.startswith("-"):
+            words.append(word)
+        skip = word.startswith("-") and "=" not in word and word not in switches
+    many = (name for name, call in named.items() for word in call.keywords
+            if word.arg == "nargs" and ast.unparse(word.value).endswith(("REMAINDER", "'*'", "'...'")))  # fmt: skip
+    return {**dict.fromkeys(many, ""), **dict(zip(named, words, strict=False))}
