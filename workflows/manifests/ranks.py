@@ -80,9 +80,13 @@ def option(process: Process, container: Container, bundle: Bundle, name: str) ->
 
 def rejoins(process: Process, container: Container, bundle: Bundle) -> bool:
     """Whether a node that comes back is let in: a dynamic rendezvous, and agents that may start their ranks again."""
-    backend = option(process, container, bundle, "rdzv-backend")
     restarts = option(process, container, bundle, "max-restarts")
-    return backend in _ELASTIC_BACKENDS and restarts not in (None, "0")
+    return meets_anew(process, container, bundle) and restarts not in (None, "0")
+
+
+def meets_anew(process: Process, container: Container, bundle: Bundle) -> bool:
+    """Whether its rendezvous is dynamic, so that agents that are started again meet in it."""
+    return option(process, container, bundle, "rdzv-backend") in _ELASTIC_BACKENDS
 
 
 def together(workload: Workload, bundle: Bundle) -> bool:

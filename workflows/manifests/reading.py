@@ -33,9 +33,13 @@ _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MUL
 _OF_OBJECTS: Final = ("metadata", "spec", "resources", "patches")
 """A chart's values may have a kind, too; a Kustomization may have no version."""
 # A shell's or Python's text around a manifest, as a page's blocks have it: its first line is no key and no item.
-_OTHER_LANGUAGE: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?!---|- |[\s{%\"'&!?#:]|[\w./-]+[ \t]*:)\S")
+_OTHER_LANGUAGE: Final = re.compile(
+    r"(?:[ \t]*(?:#.*)?\n)*(?:%%|--- \S.*\n\+\+\+ |(?!---|- |[\s{%\"'&!?#:]|[\w./-]+[ \t]*:)\S)"  # and a difference
+)
 # What the author of a page left out.
 _LEFT_OUT: Final = re.compile(r"^[ \t]*(?:- )?[\[(<]?[ \t]*(?:\.{3,}|…)[ \t]*[\])>]?[ \t]*(?:#.*)?$", re.MULTILINE)
+# The same in words or down the page, which says it only where the file stops being YAML.
+_LEFT_OUT_HERE: Final = re.compile(r"[ \t]*(?:[.:]|[^:#]*\b(?:omitted|snip(?:ped)?|truncated|and so on)\b[^:]*)[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +126,10 @@ def _read_documents(source: SourceFile) -> None:
         what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
         remedy = "render it first, as helm template CHART does, and name what comes out, or - for a pipe"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
-    elif first and _LEFT_OUT.search(source.text):
-        what = f"not whole: ... stands for what was left out ({first.message.removeprefix('is not YAML: ')})"
+    elif first and (
+        _LEFT_OUT.search(source.text) or any(map(_LEFT_OUT_HERE.fullmatch, _near(source.text, first.line)))
+    ):
+        what = f"not whole: something was left out ({first.message.removeprefix('is not YAML: ')})"
         wrong = [Unreadable("YAML001", first.line, first.column, what, "write what was left out", harmless=True)]
     elif first and (
         _OTHER_LANGUAGE.match(source.text)
@@ -136,8 +142,12 @@ def _read_documents(source: SourceFile) -> None:
 
 def _is_template(text: str, line: int) -> bool:
     """Whether another program fills the file in; a word in capitals counts only where the file stops being YAML."""
-    near = text.split("\n")[max(0, line - 2) : line]
-    return _TEMPLATE.search(text) is not None or any(map(_FILLED_IN.fullmatch, near))
+    return _TEMPLATE.search(text) is not None or any(map(_FILLED_IN.fullmatch, _near(text, line)))
+
+
+def _near(text: str, line: int) -> list[str]:
+    """The line where it stops being YAML, and the one before: a parser sees a fault when it is behind it."""
+    return text.split("\n")[max(0, line - 2) : line]
 
 
 def _objects(root: Node, index: int, text: str) -> Iterator[Document]:

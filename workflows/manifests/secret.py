@@ -24,6 +24,7 @@ _TO_REPLACE: Final = re.compile(
 )  # HF_TOKEN: "YOUR_HF_TOKEN"
 _OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
 """What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
+_WORDS: Final = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _EMPTY: Final = re.compile(
     r"true|false|none|null|0|1|empty|dummy|unused|no[tn]?[-_ ]?(needed|used|required|set|key)|n/?a|", re.I
 )
@@ -44,6 +45,11 @@ def secret_value(value: str) -> str:
 def shown(secret: str) -> str:
     """As much of a credential as a log may hold: what all of its kind begin with."""
     return f"{secret[:4]}…"
+
+
+def names_object(option: str, value: str) -> bool:
+    """Whether an option tells which Secret to use: ``--server-tls-secret=server-tls``, words with hyphens."""
+    return option.endswith("-secret") and _WORDS.fullmatch(value) is not None
 
 
 def literal(value: str | None) -> bool:

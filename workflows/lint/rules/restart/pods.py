@@ -9,7 +9,7 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod import Role
-from argosy.workflows.manifests.ranks import alone, rejoins, together, torch_launch
+from argosy.workflows.manifests.ranks import alone, meets_anew, rejoins, together, torch_launch
 from argosy.workflows.manifests.workload import Workload
 
 # kubeflow.org/v1 defaults: https://github.com/kubeflow/training-operator pkg/apis/kubeflow.org/v1/*_defaults.go
@@ -20,6 +20,11 @@ _OPERATOR: Final = ("pytorch", "xgboost")
 def _rejoins(role: Role, bundle: Bundle) -> bool:
     found = torch_launch(role.pod, bundle)
     return found is not None and rejoins(found[1], found[0], bundle)
+
+
+def _meets_anew(role: Role, bundle: Bundle) -> bool:
+    found = torch_launch(role.pod, bundle)
+    return found is not None and meets_anew(found[1], found[0], bundle)
 
 
 def _in_place(workload: Workload) -> bool:
@@ -96,13 +101,19 @@ def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     if _in_place(workload):
         return
+
+    def again(role: Role) -> bool:
+        return (role.restart_policy.text or default) in ("OnFailure", "Always")
+
+    # The other agents of a dynamic rendezvous fail with their ranks, are started again too, and meet there.
+    met = all(again(each) and _meets_anew(each, bundle) for each in workload.roles)
     for role in workload.roles:
         policy = role.restart_policy
         if workload.document.kind == "TrainJob" or policy.open or _rejoins(role, bundle) or alone(workload, role):
             continue
         if any(each.node["restartPolicy"] for each in role.pod.containers):  # a container has rules of its own
             continue
-        if (policy.text or default) not in ("OnFailure", "Always") or (policy.text == "Always" and role.job):
+        if not again(role) or (policy.text == "Always" and role.job):
             continue
         written = f"restartPolicy: {policy.text}" if policy else f"no restartPolicy, which {whose} {default}"
         yield Problem(
@@ -110,7 +121,7 @@ def in_place(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             f"{written}: the kubelet starts the failed container again alone, and the rest of the gang waits for it",
             "write restartPolicy: Never, so that the failure of one pod is the failure of the gang",
             # A Job counts the restarts of containers, so that its backoffLimit ends them: of that RESTART001 speaks.
-            level=Level.NOTE if role.job else None,
+            level=Level.NOTE if role.job or met else None,
         )
 
 

@@ -13,7 +13,7 @@ from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
-from argosy.workflows.manifests.secret import literal, secret_name, secret_value, shown
+from argosy.workflows.manifests.secret import literal, names_object, secret_name, secret_value, shown
 
 _REMEDY = "put it into a Secret and refer to it with valueFrom.secretKeyRef; if it was real, revoke it"
 
@@ -62,7 +62,8 @@ def in_command(container: Container, bundle: Bundle) -> Iterator[Problem]:
     seen: set[str] = set()
     for process in bundle.processes(container):
         assigned = [(each.name, each.value or "") for each in process.assignments]
-        for name, value in [*arguments(process), *assigned]:
+        options = [(name, value) for name, value in arguments(process) if not names_object(name, value)]
+        for name, value in [*options, *assigned]:
             if secret_name(name) and _written(value) and name not in seen:
                 seen.add(name)
                 yield Problem(
