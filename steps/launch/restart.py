@@ -32,6 +32,7 @@ from argosy.steps.launch.wire import SHIM, ShimSettings
 from argosy.steps.nccl.effective import effective_environment
 from argosy.steps.paths import resolve
 from argosy.steps.store import open_store
+from argosy.steps.store.leaving import LeavableStore, is_away
 from argosy.steps.verdict.evidence import read_lines
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class NodeRestart:
         self._kept = kept
         client = ChannelClient(identity.channel_url, identity.channel_token)
         self._reporter = Reporter(client, identity, assignment)
-        self._store = open_store(args.store_uri)
+        self._store = LeavableStore(open_store(args.store_uri), threading.Event())
         self.evidence = NodeEvidence(args, identity, assignment, self._store)
         self._saves: Saves | None = None
         self._network: TransportWatch | None = None
@@ -238,6 +239,11 @@ class NodeRestart:
         hub.drain(_HANG_UP_SECONDS)
         endings = self._reporter.endings()
         self._clean = len(endings) == self._args.nproc_per_node and all(_ended_clean(ending) for ending in endings)
+        if is_away(self._store):
+            # Nothing could be committed before the pod is killed, and whoever stopped it would wait for that.
+            print("argosy: the store does not answer: what the ranks saved last is not committed", flush=True)
+            self._store.leaving.set()
+            self._clean = False
         if self._clean:
             until = time.monotonic() + LAST_SAVE_SECONDS
             self._saves.finish(final=False, go_on=lambda: time.monotonic() < until and not self._reporter.orders())

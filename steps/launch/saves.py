@@ -20,7 +20,7 @@ from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.step_clock import Word
 from argosy.steps.paths import resolve
 from argosy.steps.pods.processes import is_running
-from argosy.steps.store.base import ObjectStore
+from argosy.steps.store.leaving import LeavableStore
 from argosy.steps.store.opening import POD_SECONDS, SAVE_SECONDS, open_store
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Saves:
         self,
         args: LaunchArgs,
         assignment: Assignment,
-        store: ObjectStore,
+        store: LeavableStore,
         workdir: Path,
         reporter: Reporter,
         kept: KeptMemory | None = None,
@@ -259,5 +259,5 @@ class Saves:
     def _checkpoints(self, patience: float = POD_SECONDS) -> CheckpointStore:
         from argosy.steps.checkpoint.store import CheckpointStore
 
-        store = open_store(self._store.uri, retry_seconds=patience)
+        store = LeavableStore(open_store(self._store.uri, retry_seconds=patience), self._store.leaving)
         return CheckpointStore(store, run_prefix(self._args.name, self._assignment.run_id))

@@ -33,7 +33,7 @@ class LeavableStore:
     def __init__(self, store: ObjectStore, leaving: threading.Event) -> None:
         """``leaving``: set when somebody wants to end."""
         self.uri = store.uri
-        self._store, self._leaving = store, leaving
+        self._store, self.leaving = store, leaving
         self._left = self._failed = False
         self._asked: dict[Future[Any], float] = {}
 
@@ -97,7 +97,7 @@ class LeavableStore:
             found = self._awaited(answer)
         except StoreError as error:
             self._failed = error.cause in UNSERVED
-            self._left |= self._failed and self._leaving.is_set()
+            self._left |= self._failed and self.leaving.is_set()
             raise
         finally:
             del self._asked[answer]
@@ -112,7 +112,7 @@ class LeavableStore:
             except TimeoutError:
                 if answer.done():
                     raise
-            if self._leaving.is_set():
+            if self.leaving.is_set():
                 since = since or time.monotonic()
                 if time.monotonic() - since > LEAVE_SECONDS:
                     raise self._unserved()
@@ -120,6 +120,17 @@ class LeavableStore:
     def _unserved(self) -> StoreError:
         text = f"{self.uri} does not answer, and was not waited for: the end was asked for"
         return StoreError(Cause.STORE_UNAVAILABLE, text)
+
+
+def is_away(store: ObjectStore) -> bool:
+    """Whether it serves nobody now, as far as one small request shows."""
+    leave = threading.Event()
+    leave.set()
+    try:
+        LeavableStore(store, leave).head("none")
+    except StoreError as error:
+        return error.cause in UNSERVED
+    return False
 
 
 def _answer(answer: Future[T], ask: Callable[[], T]) -> None:

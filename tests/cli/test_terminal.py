@@ -132,8 +132,10 @@ def test_who_leaves_waits_for_no_store(story, monkeypatch, capsys) -> None:
             watch.found(RunFolder(folder, story.state_dir))
             while not server.requests:
                 time.sleep(0.01)
-            watch.found(RunFolder(folder, story.state_dir), leaving=True)
+            stops = {"phase": "Running", "message": "stopping: what runs has up to 63 s to end"}
+            watch.found(RunFolder(folder, story.state_dir), stops)
         assert watch.is_store_away
+    assert shown.getvalue().count("stopping: ") == 1
     assert "cannot list" not in capsys.readouterr().err, "it is said in other words"
 
 

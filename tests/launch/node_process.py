@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
 from argosy.steps.store import open_store
+from argosy.steps.store.leaving import LeavableStore
 
 RANK = """
 import json, os, pathlib, random, sys, time
@@ -52,7 +54,8 @@ def main() -> int:
     args, assignment = LaunchArgs.from_argv(plan["args"]), Assignment(**plan["assignment"])
     identity = Identity(*plan["identity"])
     reporter = Reporter(ChannelClient(identity.channel_url, identity.channel_token), identity, assignment)
-    saves = Saves(args, assignment, open_store(args.store_uri), Path(plan["workdir"]), reporter)
+    store = LeavableStore(open_store(args.store_uri), threading.Event())
+    saves = Saves(args, assignment, store, Path(plan["workdir"]), reporter)
     reporter.start()
     saves.restore({})
     out = Path(plan["workdir"]) / args.checkpoint_path

@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
 from argosy.steps.store import open_store
+from argosy.steps.store.leaving import LeavableStore
 from argosy.steps.supervisor.channel import Channel
 from argosy.steps.supervisor.server import ChannelServer
 
@@ -163,7 +165,8 @@ class Cluster:
         identity = Identity(f"p{index}", f"node-{index}", index, self.endpoint.url, self.endpoint.token)
         reporter = Reporter(ChannelClient(self.endpoint.url, self.endpoint.token), identity, assignment)
         workdir = self.root / f"work-{0 if self.shared else index}"
-        saves = Saves(self.args, assignment, open_store(self.args.store_uri), workdir, reporter)
+        store = LeavableStore(open_store(self.args.store_uri), threading.Event())
+        saves = Saves(self.args, assignment, store, workdir, reporter)
         node = Node(workdir / self.args.checkpoint_path.format(run_id="r1"), saves, reporter, [])
         node.added = saves.restore({})
         node.folder.mkdir(parents=True, exist_ok=True)

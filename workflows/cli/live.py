@@ -180,12 +180,14 @@ class Watch:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
 
-    def found(self, run: Watched, leaving: bool = False) -> None:
-        """There is something to watch now; ``leaving``: and no store is waited for any more."""
+    def found(self, run: Watched, state: dict[str, Any] | None = None) -> None:
+        """There is something to watch now; ``state``: its engine's. One that stops waits for no store."""
         if self._run is None:
             self._run = run
-        if leaving:
-            self._leaving.set()
+        if state is not None:
+            self._tell_stop(state)
+            if self._stopping or state.get("interrupted"):
+                self._leaving.set()
 
     @property
     def is_store_away(self) -> bool:

@@ -248,7 +248,7 @@ def _watched(source: Source, options: RunOptions, request: Request) -> tuple[Wor
     written = RankLines(skip=bool(since)) if request.follow else None
     with Watch(screen, since, written=written) as watch:
         found = partial(RunFolder, state_dir=request.state_dir)
-        state = run(source.yaml, options, lambda state: watch.found(found(state.run_dir), bool(state.interrupted)))
+        state = run(source.yaml, options, lambda now: watch.found(found(now.run_dir), now.record()))
     return state, watch.is_store_away
 
 
