@@ -112,6 +112,11 @@ WRITTEN = {
         [],
         (["*.ckpt"], ["--ckpt_path", "{newest:last*.ckpt}"], ""),
     ),
+    "a path that is made of several parts": (
+        f"from pathlib import Path\n{PARSER}kept = Path('o', 'run')\n{STATE}Path(kept, f'm_{{n}}.pt'))\n",
+        [],
+        (["m_*.pt"], None, 'path = "o/run"'),
+    ),
     "settings that are asked for by their keys": (
         "import hydra, torch\n@hydra.main(config_path='.', config_name='c', version_base='1.2')\ndef main(cfg):\n"
         "    torch.save({'optimizer': o}, str(cfg.get('save_dir', 'other')) + '/m.pt')\nmain()\n",

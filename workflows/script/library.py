@@ -123,6 +123,8 @@ class Library(Builtins):
             return Known(self._tabled(args, named))
         if name in _READERS and any(each in owner for each in _FORMATS):
             return Known(self._loaded(args[0] if args else None))
+        if name.endswith("Path") and len(args) > 1:
+            return Known(self.lifted(lambda *parts: PurePosixPath(*map(self.text, parts)), *args))
         if name in _SAME and args:
             return Known(self.lifted(lambda each: self._path(name, each), args[0]))
         if function.kind == ANEW:
