@@ -80,8 +80,11 @@ def _fetch(run: Run, folder: Path, as_json: bool) -> None:
     say(f"{count(len(found), 'file')} in {folder}")
 
 
-def story(record: RunRecord, bundle: str) -> list[str]:
-    """Paragraphs, one line each; a quoted line is indented. ``bundle`` is the command that fetches evidence."""
+def story(record: RunRecord, bundle: str = "") -> list[str]:
+    """Paragraphs, one line each; a quoted line is indented. ``bundle``: the command that fetches evidence of a run that
+    has another name than its workflow's.
+    """
+    bundle = bundle or f"argosy explain {record.workflow} --bundle DIR"
     label, _ = outcome(record)
     told = [" ".join(filter(None, (f"{record.workflow}: {label}.", headline(record), silence(record))))]
     if record.message and record.restarts and not record.done:
