@@ -107,7 +107,7 @@ def parse(text: str) -> Injection:
 
 def _number(text: str, by: str, raw: str) -> int:
     if not raw.isdigit() or int(raw) < 1:
-        raise InputError(f"inject = {text!r}: {by if by == 'seconds' else 'steps'} count from 1; {_HELP}")
+        raise InputError(f"inject = {text!r}: {raw!r} after {by}= is no whole number from 1; {_HELP}")
     return int(raw)
 
 

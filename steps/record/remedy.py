@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord, StepNode
@@ -42,6 +43,11 @@ def what_to_do(record: RunRecord) -> list[str]:
     cause = cause or ("sigterm" if stopped or between else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
     wrong = step is not None and step.exit_code == ExitCode.USAGE
+    if record.command and cause == Cause.IMPORT_ERROR.value:  # on this machine, where there is no image
+        advice = (
+            "Install the module into the environment that argosy was started from, or add it to the code folder; on a "
+            "cluster the image needs it too, in a version that matches torch and CUDA."
+        )
     if record.name and wrong and step is not None and not step.message.endswith("Error (exit code 2)"):
         advice = (
             "mend the value that this line names, in run.toml, in the Secret of its variables, or in the environment."

@@ -53,6 +53,8 @@ class Channel:
         self._assigned: dict[str, Assignment] = {}
         self._seen: dict[str, float] = {}
         self._reports: list[Report] = []
+        self._kept_now: dict[str, Report] = {}
+        """What pods have said that is being stored; each waits for its answer."""
         self._running = -1
         self._orders = Orders(command="continue")
         self._step = self._saved = 0
@@ -128,7 +130,7 @@ class Channel:
         """Reports since the last call, in order of arrival; the first may be of the restart before."""
         with self._changed:
             reports, self._reports = self._reports, []
-            return reports
+            return reports + [each for each in self._kept_now.values() if each.restart == self._running]
 
     def listening(self, seconds: float) -> set[str]:
         """Pods that wait for an answer now or sent something within the last ``seconds``."""
@@ -200,11 +202,8 @@ class Channel:
             self._check(message.pod)
             gang = self._gang
             self._seen[message.pod] = time.monotonic()
-            if message.endings or message.error:
-                # A store that is away takes its time to refuse: who told why it failed is not silent meanwhile.
-                self._note(replace(message, steps=[], worked=[], events=[]))
         if message.endings or message.error:
-            self._keep(gang, message)
+            self._keep_heard(gang, message)
         with self._changed:
             self._check(message.pod)
             self._seen[message.pod] = time.monotonic()
@@ -223,6 +222,19 @@ class Channel:
                 return {**asdict(self._orders), "step": step, **self._gathering.news(message.node_rank)}
             stale = message.restart < self._running
             return asdict(Orders(command="stop" if stale else "continue"))
+
+    def _keep_heard(self, gang: str, message: Report) -> None:
+        """A store that is away takes a minute to refuse, and the pod waits for its answer: it is not silent."""
+        heard = replace(message, steps=[], worked=[], events=[])
+        with self._changed:
+            self._kept_now[message.pod] = heard
+            self._changed.notify_all()
+        try:
+            self._keep(gang, message)
+        finally:
+            with self._changed:
+                self._kept_now.pop(message.pod, None)
+                self._note(heard)
 
     def _note(self, message: Report) -> None:
         if message.restart == self._running:

@@ -223,7 +223,7 @@ def test_a_removed_run_is_gone_and_its_checkpoints_only_when_that_is_asked_for(f
     assert any(store.rglob("data/**/model.json*"))
     assert not left.exists()
     assert not any((work / ".argosy" / "runs").iterdir())
-    assert argosy(work, "ls")[1].startswith("no run yet")
+    assert argosy(work, "ls")[1].startswith(f"no run yet in {work / '.argosy'}\n")
 
 
 SLOW = TRAIN.replace("range(1, 7)", "range(1, 4000)")

@@ -36,7 +36,7 @@ TOML = """\
 # Imported from Job train (job.yaml).
 
 name = "train"
-image = "registry.example/train:1.4.2"  # the image needs argosy beside torch: pip install 'argosy[train]'
+image = "registry.example/train:1.4.2"  # the image needs argosy beside torch: in a clone of it, pip install '.[train]'
 script = "/app/train.py"
 args = ["--lr", "0.1"]
 code = ""

@@ -508,6 +508,17 @@ def test_a_termination_message_is_told_in_words(message: str, cause: str, words:
     assert node_line(ended).endswith(f", exit code 70: {words}" if words else ", exit code 70")
 
 
+@pytest.mark.parametrize(
+    ("phase", "last", "says"),
+    [("Succeeded", 11, "step 11 on"), ("Failed", 11, "step 11 of 12 on"), ("Succeeded", 5, "step 5 of 12 on")],
+)
+def test_who_counts_from_0_has_trained_all_the_same(phase: str, last: int, says: str, story) -> None:
+    story.at(0, "gang_created", attempt=1, nnodes=1, nproc_per_node=1)
+    story.at(1, "restart_began", attempt=1, restart=0, restored_step=0)
+    story.at(2, "step", attempt=1, restart=0, rank=0, step=last, loss=1.0, end_step=12)
+    assert f"Trained to {says}" in headline(story.record(phase, 9.0))
+
+
 def test_a_hung_attempt_is_not_drawn_as_steps(story) -> None:
     story.at(0, "gang_created", attempt=1, nnodes=1, nproc_per_node=1)
     story.at(1, "restart_began", attempt=1, restart=0, restored_step=0)

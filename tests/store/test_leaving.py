@@ -11,7 +11,9 @@ import pytest
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store import ObjectMissing, StoreError, leaving, open_store
-from argosy.steps.store.leaving import LeavableStore
+from argosy.steps.store.leaving import LeavableStore, is_away
+from tests.s3.faults import nothing
+from tests.s3.server import S3Server
 
 
 @pytest.fixture
@@ -35,6 +37,16 @@ def test_a_request_is_left_and_no_other_begins(hung: str, monkeypatch: pytest.Mo
             ask()
         assert caught.value.cause is Cause.STORE_UNAVAILABLE
     assert not store.answers
+
+
+def test_whether_it_is_away_is_known_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    with S3Server(("lake",), plan=lambda _: "slow-down") as server:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        store = open_store("s3://lake/store", retry_seconds=0.1)
+        assert is_away(store)
+        server.plan = nothing
+        assert not is_away(store)
 
 
 def test_who_answers_is_heard_also_then(tmp_path: Path) -> None:

@@ -155,6 +155,24 @@ def test_evidence_is_stored_before_it_is_answered(wire: Wire) -> None:
     assert [(gang, report.endings) for gang, report in wire.kept] == [("g", [Ending.from_json(ending)])]
 
 
+def test_who_waits_for_the_store_is_heard_all_the_while(wire: Wire) -> None:
+    """A cut of a minute made a lost node of a pod whose last report was being stored."""
+    wire.channel.expect("g", frozenset({"p0"}))
+    wire.assign(0, 1)
+    stored = threading.Event()
+    wire.channel._keep = lambda gang, report: bool(stored.wait(30)) and None
+    ending = {"rank": 0, "time": 1.0, "exit_code": 0, "signal": None, "stopped": False}
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(wire.report, 0, 0, endings=[ending])
+        while not wire.channel.drain():
+            wire.channel.wait(0.02)
+        assert [report.pod for report in wire.channel.drain()] == ["p0"]
+        stored.set()
+        assert told.result(30)[0] == 200
+    wire.channel.drain()
+    assert wire.channel.drain() == []
+
+
 def test_a_pod_that_can_only_wait_is_answered_when_it_is_decided(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     wire.channel.expect("g", frozenset({"p0"}))
     wire.assign(0, 1)

@@ -218,6 +218,36 @@ def test_sigterm_is_obeyed_while_the_store_is_away(rig: Rig) -> None:
         assert rig.run() == 0, rig.log()
 
 
+SAVING = """import pathlib, time
+out = pathlib.Path("out")
+out.mkdir(exist_ok=True)
+for step in range(1, 1000):
+    print(f"step {step} loss 1", flush=True)
+    (out / "part").write_text(str(step))
+    (out / "part").replace(out / "state.txt")
+    time.sleep(0.5)
+"""
+
+
+@pytest.mark.variant  # real pods, and a store that is given up twice: ten seconds
+def test_a_pod_that_is_stopped_waits_for_no_commit(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stood in one for as long as a save waits for the store, and was killed there after its grace and 30 s more."""
+    with S3Server(("lake",)) as server:
+        keys = {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1", "ENDPOINT_URL": server.endpoint}
+        rig.environ = {f"AWS_{name}": value for name, value in keys.items()}
+        for name, value in rig.environ.items():
+            monkeypatch.setenv(name, value)
+        rig.plan["store"] = "s3://lake/store"
+        rig.trains(SAVING, include=["state.txt"], launcher="plain")
+        process = rig.start()
+        rig.until(lambda: rig.events("checkpoint_committed"))
+        server.plan = lambda _: "slow-down"
+        process.terminate()
+        assert process.wait(30) == 76, rig.log()
+        logs = [path.read_text() for path in rig.local.rglob("log") if path.is_file()]
+        assert sum("what the ranks saved last is not committed" in text for text in logs) == 2, logs
+
+
 def test_a_claim_of_a_supervisor_that_has_ended_ends_no_run(rig: Rig) -> None:
     """Two that began together ended both: the one that lost the ledger had fenced the ranks of the one that won it."""
     rig.plan |= {"step_seconds": 0.05}

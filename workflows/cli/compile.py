@@ -66,7 +66,7 @@ def command(
         sys.stdout.buffer.write(source.yaml)
         sys.stdout.flush()
     _say(source, facts, output, pushed)
-    next_commands(_ways_on(file, output, not push and source.archive is not None, template or trigger), err=True)
+    next_commands(_ways_on(file, output, source.archive is not None, push, template or trigger), err=True)
 
 
 def _facts(source: Source) -> dict[str, Any]:
@@ -91,19 +91,21 @@ def _say(source: Source, facts: dict[str, Any], output: Path | None, pushed: str
         held = f"{count(len(source.archive.files), 'file')}, {size(len(source.archive.data))}"
         click.echo(f"code sha256 {source.archive.digest}  {held}", err=True)
     if pushed:
-        click.echo(f"pushed {pushed}", err=True)
+        where = " (on this machine: a cluster's own volume lacks it)" if pushed.startswith("file:") else ""
+        click.echo(f"pushed {pushed}{where}", err=True)
     for line in filter(None, [facts["batch"], facts["bound"], *(f"warning: {text}" for text in facts["warnings"])]):
         click.echo(line, err=True)
 
 
-def _ways_on(file: Path, output: Path | None, unpushed: bool, template: bool) -> list[tuple[str, str]]:
+def _ways_on(file: Path, output: Path | None, travels: bool, pushed: bool, template: bool) -> list[tuple[str, str]]:
     if output is None:
         keep = ("argosy", "compile", file, "-o", "workflow.yaml")
         stored = (typed(*keep, "--push"), "keep it, and put the code in the store")
-        return [stored if unpushed else (typed(*keep), "keep it")]
+        return [stored if travels and not pushed else (typed(*keep), "keep it")]
     if template:
         return [(typed("kubectl", "apply", "-f", output), "put the template on a cluster")]
     here = (typed("argosy", "run", output), "run these bytes on this machine")
     there = (typed("argo", "submit", output), "run the same bytes on a cluster")
     code = (typed("argosy", "compile", file, "-o", output, "--push"), "put the code into the store first")
-    return [code, here, there] if unpushed else [here, there]
+    ways = [here, there] if travels else [there]  # no run of this machine uses a script that lies in an image
+    return [code, *ways] if travels and not pushed else ways

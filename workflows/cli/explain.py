@@ -60,7 +60,7 @@ def command(run_id: str | None, bundle: Path | None, place: ClusterPlace, as_jso
     if bundle is not None:
         return _fetch(run, bundle, as_json)
     record = run.record()
-    told = story(record)
+    told = story(record, run.command("explain", run.name, "--bundle", "DIR"))
     if as_json:
         emit({**summary(record, str(run.report) if run.report.exists() else ""), "story": "\n".join(told)})
         return
@@ -80,8 +80,11 @@ def _fetch(run: Run, folder: Path, as_json: bool) -> None:
     say(f"{count(len(found), 'file')} in {folder}")
 
 
-def story(record: RunRecord) -> list[str]:
-    """Paragraphs, one line each; a quoted line is indented."""
+def story(record: RunRecord, bundle: str = "") -> list[str]:
+    """Paragraphs, one line each; a quoted line is indented. ``bundle``: the command that fetches evidence of a run that
+    has another name than its workflow's.
+    """
+    bundle = bundle or f"argosy explain {record.workflow} --bundle DIR"
     label, _ = outcome(record)
     told = [" ".join(filter(None, (f"{record.workflow}: {label}.", headline(record), silence(record))))]
     if record.message and record.restarts and not record.done:
@@ -93,7 +96,7 @@ def story(record: RunRecord) -> list[str]:
             f"The dataset was pinned as {short(record.dataset_digest)} ({count(record.dataset_objects, 'object')})."
         )
     for index in range(len(record.restarts)):
-        told += _attempt(record, index)
+        told += _attempt(record, index, bundle)
     told += supervisors_lost(record)
     if waited := waiting_sentence(record):
         told.append(f"{'Waits' if record.waiting and record.waiting.now else 'Waited'} for nodes: {waited}.")
@@ -111,7 +114,7 @@ def story(record: RunRecord) -> list[str]:
     return [*told, *_judgement(record), *what_to_do(record)]
 
 
-def _attempt(record: RunRecord, index: int) -> list[str]:
+def _attempt(record: RunRecord, index: int, bundle: str) -> list[str]:
     each = record.restarts[index]
     begin = (
         f"from step {each.restored_step} ({short(each.restored_digest)})" if each.restored_digest else "from scratch"
@@ -129,7 +132,7 @@ def _attempt(record: RunRecord, index: int) -> list[str]:
         return told + again
     of_it = [kept for kept in record.evidence if (kept.attempt, kept.restart) == (each.attempt, each.restart)]
     if of_it:
-        again.append(f"  Evidence of its nodes: {of_it[-1].sentence} (argosy explain {record.workflow} --bundle DIR).")
+        again.append(f"  Evidence of its nodes: {of_it[-1].sentence} ({bundle}).")
     lost = lost_in(record, index)
     told[0] += f" It ended{taken}: {ending(each)}. {meaning(record, index)}"
     if each.quote:

@@ -41,7 +41,7 @@ def command(store: str | None, limit: int, place: ClusterPlace, as_json: bool, s
         if store:
             click.echo(f"no run in {store}; it is storage.uri of a run.toml, or that and the run's name")
             return None
-        click.echo("no run yet")
+        click.echo("no run yet" if place.named else f"no run yet in {state_dir}")
         start = (
             ("submit", description_here(), *place.flags(place.namespace))
             if place.named

@@ -82,7 +82,7 @@ def _check_over(run: Run, *, checkpoints: bool) -> None:
             )
         alive = _sign_of_life(run)
         if alive:
-            raise InputError(f"RUN {run.name!r}: {alive}; stop it first, or wait until it gives none")
+            raise InputError(f"RUN {run.name!r}: {alive}; stop it where it goes on, or wait until it gives none")
         return
     if isinstance(run, RunFolder):
         running = run.engine_runs()

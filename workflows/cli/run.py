@@ -129,6 +129,8 @@ def command(
     """
     from argosy.steps.contract.injection import parse
 
+    if once and force:
+        raise InputError("--once --force: one refuses a second start, the other wants it; leave one of them out")
     named = {
         "run-id": run_id,
         "force": "true" if force else "",

@@ -191,7 +191,8 @@ def find_run(state_dir: Path, run_id: str | None) -> RunFolder:
 
 def known_run(state_dir: Path, run_id: str | None) -> RunFolder | None:
     """The same, None when there is none."""
-    folders = every_run(state_dir)
+    # Of a variable that is not set, as in `argosy rm "$RUN"`: no run is meant, least of all one without a run id.
+    folders = [] if run_id == "" else every_run(state_dir)
     # Its own name first: another run may have gone on under it, as its run id.
     named = [folder for folder in folders if run_id in (None, folder.path.name)]
     return next(iter(named or [folder for folder in folders if _run_id(folder) == run_id]), None)

@@ -72,7 +72,8 @@ def read_bytes(path: Path) -> bytes:
     except InputError:
         raise
     except FileNotFoundError as error:
-        raise InputError(f"FILE {path}: no such file; write one with: argosy init train.py") from error
+        one = f"argosy compile run.toml -o {path}" if path.suffix in (".yaml", ".yml") else "argosy init train.py"
+        raise InputError(f"FILE {path}: no such file; write one with: {one}") from error
     except (OSError, ValueError) as error:
         raise InputError(f"FILE {path}: cannot be read ({error}); check its name and permissions") from error
     if len(data) > LARGEST_FILE:

@@ -160,6 +160,8 @@ def find_cluster_run(place: ClusterPlace, name: str | None) -> ClusterRun:
     Raises:
         InputError: there is none, or no cluster that could be asked.
     """
+    if name == "":  # of a variable that is not set
+        raise InputError("RUN_ID '': names no run; write a workflow's name, as argosy ls shows it")
     api = place.reach()
     if name is not None:
         run = ClusterRun(api, place, name)

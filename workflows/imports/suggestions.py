@@ -17,8 +17,8 @@ _FOLDER: Final = re.compile(
     r"--?((output|checkpoint|ckpt|save|model|results?)[-_]?(dir|path|folder|directory)|save|checkpoint[-_]?(s|out)?"
     r"|output|default[-_]root[-_]dir|run[-_]dir|save[-_]?to)"
 )
-_IMAGE: Final = "the image needs argosy beside torch: pip install 'argosy[train]'"
-_NO_TORCH: Final = "the image needs argosy: pip install 'argosy[step]'"
+_IMAGE: Final = "the image needs argosy beside torch: in a clone of it, pip install '.[train]'"
+_NO_TORCH: Final = "the image needs argosy: in a clone of it, pip install '.[step]'"
 _NEED: Final = "a run has succeeded when a verified checkpoint reached its end: "
 _FABRICS: Final = (
     ("vpc.amazonaws.com/efa", "aws-efa"),

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from argosy.workflows.script.source import Function, Source, argument, default_of, last_name, plain, written_out
 
 _PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
-_OF_HUGGING_FACE = frozenset({"HfArgumentParser", "TrlParser"})
 _PARSERS_CALLED = {"HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "draccus"}
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")

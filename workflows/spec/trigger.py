@@ -32,7 +32,7 @@ def _check_schedule(text: str) -> str:
     try:
         return check_cron(text) if text else text
     except InputError as error:
-        raise Refusal(str(error), 'write for example "0 2 * * *"') from None
+        raise Refusal(str(error).removeprefix(f"schedule = {text!r}: "), 'write for example "0 2 * * *"') from None
 
 
 def _check_source(source: dict[str, Any]) -> dict[str, Any]:

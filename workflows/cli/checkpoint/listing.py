@@ -88,4 +88,6 @@ def _table(shown: list[Commit], told: History, now: float) -> list[str]:
         )
         lines.append("  ".join(cells).rstrip())
     kept = sum(each.bytes for each in shown if each.state != "pruned")
-    return [*lines, f"{count(len(shown), 'checkpoint')}, {size(kept)}"]
+    gone = sum(each.state == "pruned" for each in shown)
+    pruned = f", {gone} of them gone" if gone else ""
+    return [*lines, f"{count(len(shown), 'checkpoint')}{pruned}, {size(kept)}"]

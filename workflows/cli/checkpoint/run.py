@@ -53,7 +53,8 @@ class CheckpointedRun:
 def living(sign: float) -> str:
     """Why a run may still train whose last sign of life is of ``sign`` (seconds since 1970); "": it is too old."""
     age = time.time() - sign
-    return f"its last sign of life is {duration(max(age, 0))} old" if age < ALIVE_SECONDS else ""
+    over = f"a run that has ended gives none for {duration(ALIVE_SECONDS)}"
+    return f"its last sign of life is {duration(max(age, 0))} old ({over})" if age < ALIVE_SECONDS else ""
 
 
 def find_checkpoints(state_dir: Path, run: str | None) -> CheckpointedRun:
