@@ -68,6 +68,15 @@ def test_labels_by_which_the_gangs_pods_avoid_each_other_are_not_the_supervisors
     assert loaded(compile_run(run).decode())["spec"]["podMetadata"] == {"labels": {"team": "vision"}}
 
 
+@pytest.mark.parametrize(
+    "label", ["workflows.argoproj.io/workflow", "scheduling.x-k8s.io/pod-group", "argosy.dev/role"]
+)
+def test_no_label_takes_the_steps_pods_from_their_controller(label: str) -> None:
+    fields = {"name": "r", "script": "train.py", "code": "", "storage": {"uri": "s3://b"}}
+    run = TrainingRun.model_validate({**fields, "gang": {"pod": {"labels": {label: "other"}}}})
+    assert "podMetadata" not in loaded(compile_run(run).decode())["spec"]
+
+
 def containers(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in document["spec"]["templates"] if "container" in each]
 

@@ -41,6 +41,8 @@ def _check_value(value: Any, depth: int) -> None:
 KubeObject = Annotated[dict[str, Any], AfterValidator(_check_object)]
 """A part of a manifest, as Kubernetes has it; nothing in it is rewritten on its way."""
 
+_OF_CONTROLLERS = ("kueue.x-k8s.io/", "scheduling.x-k8s.io/", "workflows.argoproj.io/", "argosy.dev/")
+
 
 class Volume(Table):
     """``[[gang.pod.volumes]]``: a volume, and where the script sees it."""
@@ -137,7 +139,7 @@ class Pod(Table):
 
         A policy that wants labels wants them of every pod, and so does an identity in the cloud. By the others the
         gang's pods find or avoid each other, and a supervisor that had them would take a node from its own gang; or a
-        queue would hold back the steps.
+        queue or a group of pods would hold back the steps. Argo, and we, find the steps' pods by labels of our own.
         """
         terms = [each for kind in ("podAffinity", "podAntiAffinity") for each in _selectors(self.affinity.get(kind))]
         selected = {key for each in terms for key in each.get("matchLabels") or {}}
@@ -145,7 +147,7 @@ class Pod(Table):
         return {
             key: value
             for key, value in self.labels.items()
-            if key not in selected and not key.startswith("kueue.x-k8s.io/")
+            if key not in selected and not key.startswith(_OF_CONTROLLERS)
         }
 
     def volume_manifests(self) -> list[dict[str, Any]]:
