@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,8 @@ LEAVE_SECONDS = 3.0
 """How long a request may still take then; after one that took longer nothing more is asked."""
 SLOW_SECONDS = 5.0
 """A request that takes longer is one that the store does not answer now."""
-_LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.1
+"""How often one that waits for an answer looks whether somebody wants to end."""
 UNWRITTEN = (
     "the store does not answer; what happened since it did may be missing in its log. What was committed is kept, and "
     "whoever goes on begins there"
@@ -106,16 +107,12 @@ class LeavableStore:
 
     def _awaited(self, answer: Future[T]) -> T:
         since = 0.0
-        while True:
-            try:
-                return answer.result(_LOOK_SECONDS)
-            except TimeoutError:
-                if answer.done():
-                    raise
+        while not wait([answer], LOOK_SECONDS).done:
             if self.leaving.is_set():
                 since = since or time.monotonic()
                 if time.monotonic() - since > LEAVE_SECONDS:
                     raise self._unserved()
+        return answer.result()
 
     def _unserved(self) -> StoreError:
         text = f"{self.uri} does not answer, and was not waited for: the end was asked for"

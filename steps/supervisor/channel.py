@@ -21,10 +21,13 @@ from argosy.steps.contract.channel import (
     Report,
     StandBy,
 )
+from argosy.steps.contract.errors import StepError
 from argosy.steps.supervisor.gathering import Gathering
 
 SLACK_SECONDS = 5.0
 """Between two long polls of a pod that waits."""
+STORED_SECONDS = 1.0
+"""What is being stored for longer is heard before it is."""
 Keep = Callable[[str, Report], None]
 
 
@@ -53,8 +56,8 @@ class Channel:
         self._assigned: dict[str, Assignment] = {}
         self._seen: dict[str, float] = {}
         self._reports: list[Report] = []
-        self._kept_now: dict[str, Report] = {}
-        """What pods have said that is being stored; each waits for its answer."""
+        self._kept_now: dict[str, tuple[float, Report]] = {}
+        """What pods have said that is being stored, and since when; each waits for its answer."""
         self._running = -1
         self._orders = Orders(command="continue")
         self._step = self._saved = 0
@@ -130,7 +133,8 @@ class Channel:
         """Reports since the last call, in order of arrival; the first may be of the restart before."""
         with self._changed:
             reports, self._reports = self._reports, []
-            return reports + [each for each in self._kept_now.values() if each.restart == self._running]
+            late = [each for since, each in self._kept_now.values() if time.monotonic() - since > STORED_SECONDS]
+            return reports + [each for each in late if each.restart == self._running]
 
     def listening(self, seconds: float) -> set[str]:
         """Pods that wait for an answer now or sent something within the last ``seconds``."""
@@ -224,17 +228,24 @@ class Channel:
             return asdict(Orders(command="stop" if stale else "continue"))
 
     def _keep_heard(self, gang: str, message: Report) -> None:
-        """A store that is away takes a minute to refuse, and the pod waits for its answer: it is not silent."""
+        """A store that is away takes a minute to refuse, and the pod waits for its answer: it is not silent.
+
+        What its last steps say is heard with the rest only, once: who is to judge waits for that a little.
+        """
         heard = replace(message, steps=[], worked=[], events=[])
+        kept = time.monotonic(), heard
         with self._changed:
-            self._kept_now[message.pod] = heard
-            self._changed.notify_all()
+            self._kept_now[message.pod] = kept
         try:
             self._keep(gang, message)
+        except StepError:
+            with self._changed:
+                self._note(heard)
+            raise
         finally:
             with self._changed:
-                self._kept_now.pop(message.pod, None)
-                self._note(heard)
+                if self._kept_now.get(message.pod) is kept:  # one that was not answered asks again meanwhile
+                    del self._kept_now[message.pod]
 
     def _note(self, message: Report) -> None:
         if message.restart == self._running:

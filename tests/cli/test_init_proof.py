@@ -32,6 +32,41 @@ WRITTEN = {
         [],
         (["m.pt"], ["--resume", "o/m.pt"], ""),
     ),
+    "a key that is asked for only if another is not there": (
+        f"{RESUME}    n = state['epoch'] if 'epoch' in state else state['iter']\n{STATE}'o/m.pt')\n",
+        [],
+        (["m.pt"], ["--resume", "o/m.pt"], ""),
+    ),
+    "a key that a function puts into the dict that it is given": (
+        f"{RESUME}    n = state['iter']\nkept = {{'epoch': 1}}\nadd(kept)\ntorch.save(kept, 'o/m.pt')\n",
+        [],
+        (["m.pt"], ["--resume", "o/m.pt"], ""),
+    ),
+    "a state for each of what is made above": (
+        f"{PARSER}p.add_argument('--resume')\n{PARSED}def main():\n    if args.resume:\n"
+        "        kept = torch.load(args.resume)['optimizer']\n"
+        "        [\n            m.load_state_dict(s)\n            for m, s in zip(ms, kept)\n        ]\n"
+        f"    {STATE}'o/m.pt')\nmain()\n",
+        [],
+        (["m.pt"], ["--resume", "o/m.pt"], "declares --resume with a value\n"),
+    ),
+    "a state for what is imported above, and wrapped below": (
+        f"{PARSER}p.add_argument('--resume')\n{PARSED}def main():\n    from nets import net\n    if args.resume:\n"
+        "        net.load_state_dict(torch.load(args.resume)['optimizer'])\n    net = DataParallel(net)\n"
+        f"    {STATE}'o/m.pt')\nmain()\n",
+        [],
+        (["m.pt"], ["--resume", "o/m.pt"], "declares --resume with a value\n"),
+    ),
+    "a model's weights under a name that says nothing, beside a measure": (
+        f"{PARSER}sd = net.state_dict()\ntorch.save({{'sd': sd, 'best_acc': best_acc}}, 'o/m.pt')\n",
+        [],
+        (["m.pt"], None, ""),
+    ),
+    "whole models under a letter each, beside a measure": (
+        f"{PARSER}opt = Adam([*G.parameters()])\ntorch.save({{'G': G, 'loss': loss}}, 'o/m.pt')\n",
+        [],
+        (["m.pt"], None, ""),
+    ),
     "a state for what is made below": (
         f"{PARSER}p.add_argument('--resume')\n{PARSED}def main():\n    if args.resume:\n"
         "        opt.load_state_dict(torch.load(args.resume)['optimizer'])\n    opt = make()\n"
@@ -200,3 +235,11 @@ def test_a_name_of_a_setting_tells_no_rank(initialized) -> None:
     script += f"def work(rank):\n    torch.distributed.init_process_group('nccl')\n    {STATE}'kept/m.pt')\n"
     _, found, said = initialized({"train.py": f"{script}spawn(work, nprocs=2)\n"})
     assert found["gang"] == {"nnodes": 1, "nproc_per_node": 1}, said
+
+
+def test_a_program_that_gets_the_scripts_own_variables_is_no_rank(initialized) -> None:
+    script = f"{PARSER}import subprocess\nif 'RANK' not in os.environ:\n    os.environ['RANK'] = '0'\n"
+    script += "subprocess.run(['git', 'describe'], env=os.environ)\n"
+    script += f"torch.distributed.init_process_group('nccl')\n{STATE}'kept/m.pt')\n"
+    _, found, said = initialized({"train.py": script})
+    assert found["gang"]["nproc_per_node"] > 1, said

@@ -61,3 +61,10 @@ def test_who_answers_is_heard_also_then(tmp_path: Path) -> None:
     with pytest.raises(ObjectMissing):
         store.get("log/1")
     assert store.answers
+
+
+def test_an_answer_that_comes_as_the_wait_ends_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "LOOK_SECONDS", 0.0)  # each look may be the one
+    store = LeavableStore(open_store(tmp_path.as_uri()), threading.Event())
+    for _ in range(20):
+        assert store.head("none") is None

@@ -155,6 +155,22 @@ def test_evidence_is_stored_before_it_is_answered(wire: Wire) -> None:
     assert [(gang, report.endings) for gang, report in wire.kept] == [("g", [Ending.from_json(ending)])]
 
 
+def test_how_a_pod_ended_is_heard_with_its_last_steps(wire: Wire) -> None:
+    """By them it is known since when a loss was no number, and what was saved: it was judged without."""
+    wire.channel.expect("g", frozenset({"p0"}))
+    wire.assign(0, 1)
+    wire.channel._keep = lambda gang, report: time.sleep(0.2)
+    ending = {"rank": 0, "time": 1.0, "exit_code": 0, "signal": None, "stopped": False}
+    heard: list[Report] = []
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(wire.report, 0, 0, endings=[ending], steps=[{"rank": 0, "step": 7}])
+        while not heard:
+            wire.channel.wait(0.02)
+            heard = wire.channel.drain()
+        assert told.result(30)[0] == 200
+    assert [(len(report.endings), len(report.steps)) for report in heard] == [(1, 1)]
+
+
 def test_who_waits_for_the_store_is_heard_all_the_while(wire: Wire) -> None:
     """A cut of a minute made a lost node of a pod whose last report was being stored."""
     wire.channel.expect("g", frozenset({"p0"}))

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING
@@ -230,10 +229,9 @@ def _announce(source: Source, options: RunOptions, request: Request) -> None:
         click.echo(f"going on with the interrupted run {options.workflow_name} (--new starts another)", err=True)
     elif not request.new and not request.named["run-id"] and source.run_name:
         for folder in interrupted_runs(request.state_dir, source.run_name)[:1]:
-            command = folder.command("run", folder.path / "workflow.yaml")
+            on = f"go on with it: {folder.command('run', folder.path / 'workflow.yaml')}"
             differs = what_differs(source, folder) or "other code, fields or parameters"
-            text = f"starting anew: the interrupted run {folder.path.name} has {differs}"
-            say(f"{text}; go on with it: {command}", err=True)
+            say(f"starting anew: the interrupted run {folder.path.name} has {differs}; {on}", err=True)
 
 
 def _watched(source: Source, options: RunOptions, request: Request) -> tuple[WorkflowState, bool]:
@@ -247,10 +245,9 @@ def _watched(source: Source, options: RunOptions, request: Request) -> tuple[Wor
         screen = PlainScreen(sys.stderr if request.as_json else sys.stdout)
     # Only a run that goes on has a past; nothing else may depend on the clock.
     since = time.time() if options.workflow_name or request.named["run-id"] else 0.0
-    written = RankLines(skip=bool(since)) if request.follow else None
+    written, folder = RankLines(skip=bool(since)) if request.follow else None, request.state_dir
     with Watch(screen, since, written=written) as watch:
-        found = partial(RunFolder, state_dir=request.state_dir)
-        state = run(source.yaml, options, lambda now: watch.found(found(now.run_dir), now.record()))
+        state = run(source.yaml, options, lambda now: watch.found(RunFolder(now.run_dir, folder), now.record()))
     return state, watch.is_store_away
 
 

@@ -43,7 +43,8 @@ def _by_variables(source: Source) -> ast.Call | None:
     told = {ast.unparse(each.value) for each in source.nodes if isinstance(each, ast.Subscript)
             and isinstance(each.ctx, ast.Store) and plain(each.slice) in TOLD_BY_TORCHRUN}  # fmt: skip
     known = ((call, argument(call, "env")) for call in source.calls if last_name(call.func) in ("Popen", "run"))
-    return next((call for call, env in known if env is not None and ast.unparse(env) in told), None)
+    theirs = told - {"os.environ", "environ"}  # what the script itself was told, or tells itself
+    return next((call for call, env in known if env is not None and ast.unparse(env) in theirs), None)
 
 
 def _is_of_environ(node: ast.AST, source: Source) -> bool:

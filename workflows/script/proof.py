@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, last_name, plain
 from argosy.workflows.script.values import Values
+
+_KEEPS = re.compile(r"(?i)save|dump|copy|print|len|write|log|keys|items")
+_OF_MANY = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def not_saved(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag | None) -> str:
@@ -41,14 +45,27 @@ def _keys(node: ast.expr, source: Source, values: Values, depth: int = 3) -> fro
     if isinstance(node, ast.IfExp):
         parts = [_keys(each, source, values, depth) for each in (node.body, node.orelse)]
     elif isinstance(node, ast.Name) and depth:
-        around = source.function_of(node)
-        changed = any(isinstance(each, ast.Subscript | ast.Attribute) and ast.unparse(each.value) == node.id
-                      and (isinstance(each.ctx, ast.Store) or getattr(each, "attr", "") == "update")
-                      and source.function_of(each) is around for each in source.nodes)  # fmt: skip
+        changed = _gets_more(node, source)
         parts = [] if changed else [_keys(each, source, values, depth - 1) for each in values.bindings.origins(node)]
     else:
         return None
     return None if not parts or None in parts else frozenset(key for each in parts for key in each or ())
+
+
+def _gets_more(name: ast.Name, source: Source) -> bool:
+    """Whether something is put into it after it was made, perhaps by a function that it is given to."""
+    around = source.function_of(name)
+    for node in source.nodes:
+        if source.function_of(node) is not around:
+            continue
+        if isinstance(node, ast.Subscript | ast.Attribute) and ast.unparse(node.value) == name.id:
+            if isinstance(node.ctx, ast.Store) or getattr(node, "attr", "") in ("update", "setdefault"):
+                return True
+        elif isinstance(node, ast.Call) and not _KEEPS.search(last_name(node.func)):
+            told = [*node.args, *(word.value for word in node.keywords)]
+            if any(isinstance(each, ast.Name) and each.id == name.id and each is not name for each in told):
+                return True
+    return False
 
 
 def _asked(source: Source, values: Values, flag: Flag) -> Iterator[ast.Subscript]:
@@ -61,7 +78,7 @@ def _asked(source: Source, values: Values, flag: Flag) -> Iterator[ast.Subscript
         for node in source.nodes:
             if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and ast.unparse(node.value) in names
                     and source.function_of(node) is around and source.file(node) == source.file(call)
-                    and not _may_miss(node, source)):  # fmt: skip
+                    and not _may_miss(node, names, source)):  # fmt: skip
                 yield node
 
 
@@ -69,14 +86,17 @@ def _told(call: ast.Call, values: Values) -> list[Flag | None]:
     return [*(flag for each in call.args[:1] for flag in values.flags_alone(each))]
 
 
-def _may_miss(node: ast.Subscript, source: Source) -> bool:
-    """Whether it stands under a test of what is there, or where an error is caught."""
+def _may_miss(node: ast.Subscript, names: set[str], source: Source) -> bool:
+    """Whether it stands under a test of what is there, also of another key, or where an error is caught."""
     key = ast.unparse(node.slice)
-    return any(
-        isinstance(each, ast.Try) or (isinstance(each, ast.If | ast.IfExp) and key in ast.unparse(each.test)
-                                      and node not in ast.walk(each.test))
-        for each in source.above(node)
-    )  # fmt: skip
+    for each in source.above(node):
+        if isinstance(each, ast.Try):
+            return True
+        if isinstance(each, ast.If | ast.IfExp) and node not in ast.walk(each.test):
+            asked = (one for test in ast.walk(each.test) if isinstance(test, ast.Compare) for one in test.comparators)
+            if key in ast.unparse(each.test) or any(ast.unparse(one).removesuffix(".keys()") in names for one in asked):
+                return True
+    return False
 
 
 def given_early(source: Source) -> str:
@@ -92,8 +112,10 @@ def given_early(source: Source) -> str:
         own = [each for each in ast.walk(around) if source.function_of(each) is around]
         made = [each.lineno for each in own if isinstance(each, ast.Name) and each.id == owner.id
                 and isinstance(each.ctx, ast.Store)]  # fmt: skip
+        made += [each.lineno for each in own if isinstance(each, ast.Import | ast.ImportFrom)
+                 and owner.id in {name.asname or name.name for name in each.names}]  # fmt: skip
         shared = any(isinstance(each, ast.Global | ast.Nonlocal) for each in own)
-        looped = any(isinstance(each, ast.For | ast.While) for each in source.above(call))
+        looped = any(isinstance(each, ast.For | ast.While | _OF_MANY) for each in source.above(call))
         if made and min(made) > call.lineno and not shared and not looped:
             return f"{source.where(call)} gives {owner.id} its state before line {min(made)} makes it"
     return ""

@@ -62,7 +62,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             if (
                 _is_of_dataset(call, source)
                 or in_memory(target, values)
-                or only_measured(call, values)
+                or only_measured(call, source, values)
                 or _is_cached(call, target, source, values)
                 or (needed is None and not unless and _never(call, source, values))
             ):

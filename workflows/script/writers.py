@@ -193,7 +193,7 @@ def holds_a_state(call: ast.Call, source: Source, values: Values, words_of_it: t
     return any(part in word for word in words for part in words_of_it)
 
 
-def only_measured(call: ast.Call, values: Values) -> bool:
+def only_measured(call: ast.Call, source: Source, values: Values) -> bool:
     """Whether all that is saved is written out there, some of it by the name of what is measured, and none of it by
     that of a model or its optimizer: ``torch.save({"losses": losses, "args": args}, path)``.
     """
@@ -204,7 +204,11 @@ def only_measured(call: ast.Call, values: Values) -> bool:
         return False
     kept = [(key, each) for one in shown if isinstance(one, ast.Dict)
             for key, each in zip(one.keys, one.values, strict=True)]  # fmt: skip
-    names = [name for _, each in kept for name in _names_in(each)]
+    names = [name for _, each in kept for one in (each, *values.bindings.origins(each)) for name in _names_in(one)]
+    models = {ast.unparse(each.value) for each in source.nodes
+              if isinstance(each, ast.Attribute) and each.attr in ("parameters", "state_dict")}  # fmt: skip
+    if models & {ast.unparse(each) for _, each in kept}:
+        return False
     named = [(plain(key) or "", each) for key, each in kept if isinstance(each, ast.Name | ast.Attribute)]
     names += [key for key, each in named if key.isidentifier() and not {*ast.unparse(each).split(".")} & {*_TOLD}]
     return any(map(_MEASURED.search, names)) and not any(map(_OF_A_MODEL.search, names))
