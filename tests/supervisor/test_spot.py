@@ -23,9 +23,9 @@ def capacities(rig: Rig) -> list[tuple[str, int]]:
 
 
 def test_after_so_many_preemptions_the_gangs_leave_spot_nodes(rig: Rig) -> None:
-    # The second may not come too late for a supervisor that is busy: 12 s of steps are left.
-    rig.plan["steps"] = 600
-    rig.inject = ("preempt:node=1@step=4", "preempt:node=0@step=7")
+    # The second neither in one report with the first, which a busy machine sends late, nor too late: 8 s are left.
+    rig.plan["steps"] = 500
+    rig.inject = ("preempt:node=1@step=4", "preempt:node=0@step=100")
     rig.options = {"spot": json.dumps(SPOT)}
     assert rig.run() == 0, rig.log()
     assert capacities(rig) == [("spot", 0), ("spot", 1), ("on-demand", 2)], rig.log()
