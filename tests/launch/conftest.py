@@ -125,6 +125,7 @@ class Gang:
         common["keepers"] = [here[name].keeps for name in self.names]
         parts = {name: Assignment(node_rank=here[name].pod_index, **{**common, **changes}) for name in self.names}
         self.channel.assign(restart, parts)
+        self.look()  # what the restart before said as it ended is no word of this one
 
     def restart_supervisor(self, away_seconds: float) -> None:
         """The channel's server goes, and later comes back on its port with an empty memory."""
