@@ -20,6 +20,8 @@ import processes  # type: ignore[import-not-found]  # a sibling, not the package
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+_LOOKS = 2
+"""At all processes, in which nothing is found though there are children: then they are pods, which are left."""
 
 
 def _write(path: str, record: dict[str, object]) -> None:
@@ -133,9 +135,12 @@ class _Init:
         ended = time.time()
         code = -signal.SIGKILL if self.status is None else os.waitstatus_to_exitcode(self.status)
         # Who adopts every orphan and has no child has nobody below it; else all processes of the machine are looked at.
-        if self._reap():
-            token = str(self.spec["token_name"]), str(self.spec["token"])
-            processes.kill_all(lambda: processes.descendants(os.getpid(), *token))
+        # One that forks meanwhile may be missed by a look, and is seen by the next; pods of a gang are left.
+        token = str(self.spec["token_name"]), str(self.spec["token"])
+        unseen = 0
+        while self._reap() and unseen < _LOOKS:
+            ended = processes.kill_all(lambda: processes.descendants(os.getpid(), *token))
+            unseen = 0 if ended else unseen + 1
         _write(
             f"{self.folder}/ending.json",
             {

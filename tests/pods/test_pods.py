@@ -72,6 +72,24 @@ def test_orphans_in_other_sessions_end_with_the_main_process(make: Make, token: 
     assert processes.carrying(env.POD_TOKEN, token) == set()
 
 
+FORKS = """
+import os, time
+for _ in range(3):
+    if os.fork():
+        os._exit(0)
+os.setsid()
+time.sleep(60)
+"""
+
+
+def test_who_forks_while_the_pod_ends_does_not_outlive_it(make: Make, token: str) -> None:
+    """A look at all processes that is under way misses one that was forked by one that is gone by then."""
+    command = f"exec {sys.executable} -I -S -c '{FORKS}'"
+    for pod in [make(command, f"pod-{number}") for number in range(12)]:
+        assert wait(pod).exit_code == 0
+    assert processes.carrying(env.POD_TOKEN, token) == set()
+
+
 def test_kill_ends_children_without_our_environment(make: Make, tmp_path: Path) -> None:
     large = (
         "import os, sys, time; held = b'1' * (300 << 20); open('pid', 'w').write(f'{os.getpid()}\\n'); time.sleep(60)"
