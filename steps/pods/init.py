@@ -20,8 +20,8 @@ import processes  # type: ignore[import-not-found]  # a sibling, not the package
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-_LOOKS = 2
-"""At all processes, in which nothing is found though there are children: then they are pods, which are left."""
+_LOOKS = 50
+"""At all processes, in which nothing is found though there are children; one of another user may never be seen."""
 
 
 def _write(path: str, record: dict[str, object]) -> None:
@@ -135,12 +135,14 @@ class _Init:
         ended = time.time()
         code = -signal.SIGKILL if self.status is None else os.waitstatus_to_exitcode(self.status)
         # Who adopts every orphan and has no child has nobody below it; else all processes of the machine are looked at.
-        # One that forks meanwhile may be missed by a look, and is seen by the next; pods of a gang are left.
-        token = str(self.spec["token_name"]), str(self.spec["token"])
+        # One that forks meanwhile may be missed by a look, and is seen by a later one; pods of a gang are left.
+        own = os.getpid(), str(self.spec["token_name"]), str(self.spec["token"])
         unseen = 0
         while self._reap() and unseen < _LOOKS:
-            ended = processes.kill_all(lambda: processes.descendants(os.getpid(), *token))
+            ended = processes.kill_all(lambda: processes.descendants(*own))
             unseen = 0 if ended else unseen + 1
+            if unseen and processes.is_above_another(*own):
+                break
         _write(
             f"{self.folder}/ending.json",
             {

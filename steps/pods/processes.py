@@ -85,6 +85,11 @@ def descendants(root: int, variable: str = "", value: str = "") -> set[int]:
     return found
 
 
+def is_above_another(root: int, variable: str, value: str) -> bool:
+    """Whether a process below ``root`` carries another value of the variable."""
+    return any(_value(pid, variable) not in ("", value) for pid in descendants(root))
+
+
 def _value(pid: int, variable: str) -> str:
     """The variable's value in the process's environment; "" when it has none or is gone."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environ:
