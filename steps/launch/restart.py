@@ -239,7 +239,7 @@ class NodeRestart:
         hub.drain(_HANG_UP_SECONDS)
         endings = self._reporter.endings()
         self._clean = len(endings) == self._args.nproc_per_node and all(_ended_clean(ending) for ending in endings)
-        if is_away(self._store):
+        if is_away(self._store, LAST_SAVE_SECONDS):  # a throttle is over sooner
             # Nothing could be committed before the pod is killed, and whoever stopped it would wait for that.
             print("argosy: the store does not answer: what the ranks saved last is not committed", flush=True)
             self._store.leaving.set()

@@ -31,10 +31,10 @@ class LeavableStore:
     and then neither sees an event nor lets a signal through.
     """
 
-    def __init__(self, store: ObjectStore, leaving: threading.Event) -> None:
-        """``leaving``: set when somebody wants to end."""
+    def __init__(self, store: ObjectStore, leaving: threading.Event, leave_seconds: float = LEAVE_SECONDS) -> None:
+        """``leaving``: set when somebody wants to end; a request may still take ``leave_seconds`` then."""
         self.uri = store.uri
-        self._store, self.leaving = store, leaving
+        self._store, self.leaving, self._leave_seconds = store, leaving, leave_seconds
         self._left = self._failed = False
         self._asked: dict[Future[Any], float] = {}
 
@@ -110,7 +110,7 @@ class LeavableStore:
         while not wait([answer], LOOK_SECONDS).done:
             if self.leaving.is_set():
                 since = since or time.monotonic()
-                if time.monotonic() - since > LEAVE_SECONDS:
+                if time.monotonic() - since > self._leave_seconds:
                     raise self._unserved()
         return answer.result()
 
@@ -119,12 +119,12 @@ class LeavableStore:
         return StoreError(Cause.STORE_UNAVAILABLE, text)
 
 
-def is_away(store: ObjectStore) -> bool:
-    """Whether it serves nobody now, as far as one small request shows."""
+def is_away(store: ObjectStore, seconds: float) -> bool:
+    """Whether it serves nobody for so long, as far as one small request shows, which the store repeats by itself."""
     leave = threading.Event()
     leave.set()
     try:
-        LeavableStore(store, leave).head("none")
+        LeavableStore(store, leave, seconds).head("none")
     except StoreError as error:
         return error.cause in UNSERVED
     return False

@@ -26,10 +26,9 @@ def hung(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_request_is_left_and_no_other_begins(hung: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leaving, "LEAVE_SECONDS", 0.0)
     monkeypatch.setattr(leaving, "SLOW_SECONDS", 0.0)
     leave = threading.Event()
-    store = LeavableStore(open_store(hung), leave)
+    store = LeavableStore(open_store(hung), leave, 0.0)
     store.put("before", b"data")
     threading.Timer(0.05, leave.set).start()
     for ask in (lambda: store.get("k"), lambda: store.get("before"), lambda: store.put("after", b"")):
@@ -39,14 +38,16 @@ def test_a_request_is_left_and_no_other_begins(hung: str, monkeypatch: pytest.Mo
     assert not store.answers
 
 
-def test_whether_it_is_away_is_known_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whether_it_is_away_is_known_soon_and_a_throttle_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with S3Server(("lake",), plan=lambda _: "slow-down") as server:
         for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
             monkeypatch.setenv(f"AWS_{name}", value)
         store = open_store("s3://lake/store", retry_seconds=0.1)
-        assert is_away(store)
-        server.plan = nothing
-        assert not is_away(store)
+        assert is_away(store, 5.0)
+        plans = iter(["slow-down", "slow-down"])
+        server.plan = lambda request: next(plans, None) or nothing(request)
+        assert not is_away(open_store("s3://lake/store", retry_seconds=60.0), 30.0)
+        assert next(plans, None) is None
 
 
 def test_who_answers_is_heard_also_then(tmp_path: Path) -> None:
