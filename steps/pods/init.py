@@ -139,8 +139,8 @@ class _Init:
         own = os.getpid(), str(self.spec["token_name"]), str(self.spec["token"])
         unseen = 0
         while self._reap() and unseen < _LOOKS:
-            ended = processes.kill_all(lambda: processes.descendants(*own))
-            unseen = 0 if ended else unseen + 1
+            killed = processes.kill_all(lambda: processes.descendants(*own))
+            unseen = 0 if killed else unseen + 1
             if unseen and processes.is_above_another(*own):
                 break
         _write(

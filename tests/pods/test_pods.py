@@ -68,8 +68,10 @@ def test_signal_is_told_from_exit_code(make: Make) -> None:
 
 
 def test_orphans_in_other_sessions_end_with_the_main_process(make: Make, token: str) -> None:
-    wait(make("setsid sleep 60 & (env -i setsid sleep 61 &) ; exit 0"))
+    began = time.time()
+    ending = wait(make("setsid sleep 60 & (env -i setsid sleep 61 &) ; exit 0"))
     assert processes.carrying(env.POD_TOKEN, token) == set()
+    assert began <= ending.time <= time.time()
 
 
 FORKS = """
