@@ -7,14 +7,14 @@ import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import takewhile
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.listed import READS, leads_nowhere
 from argosy.workflows.script.places import SavedAt
-from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
@@ -104,10 +104,10 @@ def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[
     late, at = _late(source, values, places), {each.where for each in places}
     saves = [call for call in source.calls if source.where(call) in at]
     for call in values.machine.sure if values.machine.followed else ():
-        if last_name(call.func) != "rmtree" or not call.args or call in late or _is_in_loop(call, source):
+        if last_name(call.func) != "rmtree" or not call.args or call in late or any(loops_around(call, source)):
             continue
         around = source.function_of(call)
-        near = any(source.function_of(each) is around and not _is_in_loop(each, source) for each in saves)
+        near = any(source.function_of(each) is around and not any(loops_around(each, source)) for each in saves)
         asked = any(READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
         for folder in () if near or asked else values.folders(call.args[0]):
             if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
@@ -119,11 +119,6 @@ def links(source: Source, values: Values) -> dict[str, str]:
     """What the script makes links, by name -> where: they are not kept, what they lead to is."""
     made = (call for call in source.calls if last_name(call.func) == "symlink" and len(call.args) == 2)
     return {PurePosixPath(glob).name: source.where(call) for call in made for glob in values.guesses(call.args[1])}
-
-
-def _is_in_loop(node: ast.AST, source: Source) -> bool:
-    inside = takewhile(lambda each: not isinstance(each, Function), source.above(node))
-    return any(isinstance(each, ast.For | ast.While) for each in inside)
 
 
 def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.Call]:

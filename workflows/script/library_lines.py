@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from argosy.workflows.script.lines import Loop, Turning
-from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.lines import FOLDER, Loop, loops_around
+from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
 
-FOLDER = "FOLDER"
 _STABLE = """\
     at the top:
         import glob, os
@@ -39,7 +38,7 @@ def library_lines(source: Source, values: Values) -> Loop | None:
     for call in source.calls:
         owner, _, name = values.machine.named(call.func).rpartition("().")
         library = owner.partition(".")[0]
-        if not isinstance(call.func, ast.Attribute) or _is_in_loop(call, source):
+        if not isinstance(call.func, ast.Attribute) or any(loops_around(call, source)):
             continue
         told = {"where": source.where(call), "model": ast.unparse(call.func.value), "kind": _made_by(call, source)}
         if name == "learn" and library in ("stable_baselines3", "sb3_contrib") and told["kind"]:
@@ -75,12 +74,3 @@ def _made_by(call: ast.Call, source: Source) -> str:
     found = next((each.func for each in made), None)
     of_file = isinstance(found, ast.Attribute) and last_name(found) == "load"
     return "" if found is None else ast.unparse(found.value if of_file and isinstance(found, ast.Attribute) else found)
-
-
-def _is_in_loop(call: ast.Call, source: Source) -> bool:
-    for above in source.above(call):
-        if isinstance(above, Turning):
-            return True
-        if isinstance(above, Function):
-            return False
-    return False

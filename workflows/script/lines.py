@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import takewhile
 
 from argosy.workflows.script.learned import learned, means
 from argosy.workflows.script.source import Function, Source, counted, last_name
@@ -21,6 +22,8 @@ _BRINGS = re.compile(r"reduce_scatter|all_gather")
 _EVERY = 1000
 """Turns between two saves of a counter of steps, at most."""
 Turning = ast.For | ast.While
+FOLDER = "FOLDER"
+"""Stands in a library's lines for the folder."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Loop:
     def lines(self, path: str, end: int | None) -> str:
         """What to write, with the state in ``path``; ``end``: its last step, where that is known."""
         if self.told:
-            return self.told.replace("FOLDER", os.path.dirname(path) or ".")
+            return self.told.replace(FOLDER, os.path.dirname(path) or ".")
         counted = dict.fromkeys((*((self.counter,) if self.header else ()), *self.counts))
         parts = [f'"{name}": {name}.state_dict()' for name in self.states] + [f'"{name}": {name}' for name in counted]
         loads = [f'{name}.load_state_dict(state["{name}"])' for name in self.states]
@@ -252,6 +255,12 @@ def _carried(loop: Turning, source: Source) -> tuple[str, ...]:
         for name in map(ast.unparse, node.targets):
             found[name] = found.get(name, name in before) and name in names
     return tuple(name for name, kept in found.items() if kept)
+
+
+def loops_around(node: ast.AST, source: Source) -> Iterator[Turning]:
+    """The loops that it stands in, the nearest first, but for those around its function."""
+    inside = takewhile(lambda each: not isinstance(each, Function), source.above(node))
+    return (each for each in inside if isinstance(each, Turning))
 
 
 def _own(loop: Turning, source: Source) -> list[ast.AST]:

@@ -72,7 +72,7 @@ def _asked(source: Source, values: Values, flag: Flag) -> Iterator[ast.Subscript
     """``checkpoint["iter"]`` of ``checkpoint = torch.load(args.resume)``, where nothing asks whether it is there."""
     for call in source.calls:
         made = next(source.above(call), None)
-        if last_name(call.func) != "load" or not isinstance(made, ast.Assign) or flag not in _told(call, values):
+        if last_name(call.func) != "load" or not isinstance(made, ast.Assign) or not _is_given(flag, call, values):
             continue
         names, around = {*map(ast.unparse, made.targets)}, source.function_of(call)
         for node in source.nodes:
@@ -82,8 +82,8 @@ def _asked(source: Source, values: Values, flag: Flag) -> Iterator[ast.Subscript
                 yield node
 
 
-def _told(call: ast.Call, values: Values) -> list[Flag | None]:
-    return [*(flag for each in call.args[:1] for flag in values.flags_alone(each))]
+def _is_given(flag: Flag, call: ast.Call, values: Values) -> bool:
+    return bool(call.args) and flag in values.flags_alone(call.args[0])
 
 
 def _may_miss(node: ast.Subscript, names: set[str], source: Source) -> bool:

@@ -27,7 +27,7 @@ from argosy.workflows.script.own_ranks import own_ranks, processes
 from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.pointer import pointers
 from argosy.workflows.script.proof import given_early, not_saved
-from argosy.workflows.script.ranks import Spread, launched, launcher, spread
+from argosy.workflows.script.ranks import launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
     endings,
@@ -94,7 +94,7 @@ def _facts(
     values = Values(source, flags, {**known, **told}, cwd, arguments, environ)
     source.calls = _come_to(source, {*reached, *values.machine.calls})
     places, unclear = saves(source, values)
-    ranks = spread(source, values)
+    ranks, forked = spread(source, values), processes(source)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     pointed = pointers(source, values, fixed(places)) if trainer is None else {}
@@ -112,7 +112,7 @@ def _facts(
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
         trainer=trainer,
         data=data_facts(source),
-        own_ranks=lightning_alone(source, values) or (processes(source) or own_ranks(source, values), 1),
+        own_ranks=lightning_alone(source, values) or (forked or own_ranks(source, values), 1),
         ranks=ranks,
         launched=launched(source, values, flags, settings),
         launcher=launcher(source, values),
@@ -131,7 +131,7 @@ def _facts(
         files=file_flags(source, values),
         endings=endings(source, values),
         stops=stops(source, values, told),
-        loop=_loop(source, values, ranks),
+        loop=_loop(source, values, not forked and (ranks.by is None or ranks.alike), ranks.by is not None),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
@@ -144,10 +144,9 @@ def _facts(
     return _of_its_resume(facts, source, values, fixed(places))
 
 
-def _loop(source: Source, values: Values, ranks: Spread) -> Loop | None:
-    """None where each rank has a part, or a model of its own, which one file would not hold."""
-    alike = (ranks.by is None or ranks.alike) and not processes(source)
-    return (loop_of(source, values, ranks.by is not None) if alike else None) or library_lines(source, values)
+def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loop | None:
+    """None of the script's own where each rank has a part, or a model of its own, which one file would not hold."""
+    return (loop_of(source, values, distributed) if alike else None) or library_lines(source, values)
 
 
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:

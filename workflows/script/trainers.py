@@ -8,16 +8,16 @@ import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import PurePath
 
 from argosy.workflows.script.domain import Table, Unknown
 from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.hugging_face import PARSERS, transformers
+from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.ray_train import ray_train
 from argosy.workflows.script.resuming import folders_of_deepspeed
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
 from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, started
 from argosy.workflows.script.values import Values
 
@@ -208,8 +208,7 @@ def _lines(source: Source, trainer: ast.Call) -> str:
 
 def _turned_through(source: Source, trainer: ast.Call) -> str | None:
     """What a loop around it counts, or goes through, by one name."""
-    inside = takewhile(lambda each: not isinstance(each, Function), source.above(trainer))
-    loop = next((each for each in inside if isinstance(each, ast.For)), None)
+    loop = next((each for each in loops_around(trainer, source) if isinstance(each, ast.For)), None)
     return loop.target.id if loop is not None and isinstance(loop.target, ast.Name) else None
 
 
