@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,10 +17,10 @@ from argosy.steps.checkpoint.log import Claim
 from argosy.steps.checkpoint.manifest import Saved
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer import stopping
-from argosy.steps.checkpointer.arena import BOARD
 from argosy.steps.checkpointer.coordinator import failure
 from argosy.steps.checkpointer.joining import Joined, Terms, join
 from argosy.steps.checkpointer.ranks import Ranks
+from argosy.steps.checkpointer.room import Room
 from argosy.steps.checkpointer.saving import Saving
 from argosy.steps.checkpointer.snapshot import Snapshot
 from argosy.steps.checkpointer.turn import Turn, in_turn
@@ -52,9 +51,7 @@ class Saver:
         self._save_rng = save_rng
         self._writer: Writer | None = None
         self._joined: Joined | None = None
-        self._snapshot: Snapshot | None = None
-        self._streaming = not asynchronous
-        """One file at a time through a small arena: slower, and needs little memory."""
+        self._room: Room | None = None
         self._number = 0
         self._current: Saving | None = None
         self._outcomes: dict[int, dict[str, Any]] = {}
@@ -78,6 +75,7 @@ class Saver:
         self.turn.check(closed=False)
         if self._writer is None:
             self._writer = Writer(self.store, self._outcomes, process=self._process)
+            self._room = Room(self._writer, streaming=not self._process)
             stopping.at_exit(self.close)
         return self._writer
 
@@ -90,7 +88,8 @@ class Saver:
     def make_room(self, state: Mapping[str, Any]) -> None:
         """What can be done of ``prepare`` without the other ranks."""
         self.start()
-        self._make_room(encode(state)[1], Ranks())
+        assert self._room is not None
+        self._room.make(encode(state)[1])
 
     def _join(self, ready: Callable[[], None]) -> None:
         ranks = Ranks()
@@ -98,28 +97,6 @@ class Saver:
         if self._joined is not None:
             return ready()
         self._joined = join(writer, ranks, self._terms, self._claimed, ready)
-
-    def _make_room(self, tensors: Mapping[str, Any], ranks: Ranks) -> Snapshot:
-        if self._snapshot is not None and self._snapshot.fits(tensors):
-            return self._snapshot
-        writer = self.start()
-        snapshot = Snapshot(tensors, ranks.rank, ranks.world_size)
-        try:
-            writer.arena.grow(snapshot.window if self._streaming else snapshot.size)
-        except StepError as error:
-            if self._streaming:
-                raise
-            self._streaming = True
-            print(f"argosy: {error}: saved one file at a time, training waits for it", file=sys.stderr, flush=True)
-            writer.arena.grow(snapshot.window)
-        if unpinned := snapshot.pin(writer.arena):
-            print(f"argosy: {unpinned}: a save takes longer", file=sys.stderr, flush=True)
-        writer.answers.pop("mapped", None)
-        writer.send({"do": "map"})
-        if ranks.rank == 0:
-            writer.send({"do": "describe"}, [json.dumps(snapshot.layout.tensors, separators=(",", ":")).encode()])
-        self._snapshot = snapshot
-        return snapshot
 
     # ---- saving
 
@@ -147,10 +124,9 @@ class Saver:
 
     def _hand_over(self, step: int, state: Mapping[str, Any], final: bool, began: float) -> None:
         assert self._writer is not None
+        assert self._room is not None
         assert self._joined is not None
-        tree, tensors = encode(state)
-        snapshot = self._snapshot if self._snapshot is not None and self._snapshot.fits(tensors) else None
-        snapshot = snapshot or self._make_room(tensors, Ranks())
+        tree, tensors, snapshot = self._room.fill(state)
         nonce = hashlib.sha256(f"{self._joined.token}:{self._number}".encode()).hexdigest()[:16]
         record: dict[str, Any] = {
             "do": "save", "number": self._number, "step": step, "final": final, "nonce": nonce,
@@ -158,13 +134,10 @@ class Saver:
             "step_seconds": self._step_seconds, "extras": [], "describes": "",
         }  # fmt: skip
         placed: list[list[Any]] = []
-        snapshot.settle()
-        if self._streaming:
+        if self._room.streaming:
             self._stream(snapshot, tensors, record)
         else:
-            for file, start in zip(snapshot.layout.files, snapshot.starts, strict=True):
-                snapshot.copy(len(placed), tensors, self._writer.arena, start)
-                placed.append([file.path, start, file.size])
+            placed = [snapshot.head(number) for number in range(len(snapshot.layout.files))]
         extras, describes = self._extras(step, tree)  # while a GPU copies
         snapshot.settle()
         stall = time.monotonic() - began
@@ -173,11 +146,13 @@ class Saver:
 
     def _stream(self, snapshot: Snapshot, tensors: Mapping[str, Any], record: dict[str, Any]) -> None:
         writer = self.start()
-        for number, file in enumerate(snapshot.layout.files):
-            snapshot.copy(number, tensors, writer.arena, BOARD)
+        for number in range(len(snapshot.layout.files)):
+            placed = snapshot.head(number)
+            for name, tensor in tensors.items():
+                snapshot.copy(name, tensor, number)
             snapshot.settle()
             before = writer.stored
-            writer.send({**record, "files": [[file.path, BOARD, file.size]], "last": False, "stall": 0.0})
+            writer.send({**record, "files": [placed], "last": False, "stall": 0.0})
             self._await(lambda writer, before=before: writer.stored > before or writer.failure is not None)  # type: ignore[misc]
 
     def _extras(self, step: int, tree: Any) -> tuple[dict[str, bytes], str]:
@@ -197,6 +172,9 @@ class Saver:
         assert self._writer is not None
         self._told = True
         said = f"rank {self.rank} could not save: {type(error).__name__}: {error}"[:500]
+        with contextlib.suppress(RuntimeError):  # of a device that failed, which is what is told
+            if self._room is not None:
+                self._room.settle()  # copies that had begun must not outlive the arena
         with contextlib.suppress(StepError):
             self._writer.send({"do": "refuse", "number": self._number, "failure": failure(Cause.USER_EXCEPTION, said)})
 
@@ -285,8 +263,8 @@ class Saver:
             if self._current is not None and not self._told:
                 self._current.wait()
         finally:
-            writer, self._writer = self._writer, None
-            self._snapshot = None  # its tensors over the arena would keep the arena's memory
+            # The room's tensors over the arena would keep the arena's memory.
+            writer, self._writer, self._room = self._writer, None, None
             self._last_failure = writer.failure
             stopping.forget_exit(self.close)
             writer.close()

@@ -10,17 +10,19 @@ from typing import Any
 
 from argosy.steps.checkpointer.arena import BOARD, PAGE, Arena
 from argosy.steps.checkpointer.pinning import pin
-from argosy.steps.state.share import Block, FileLayout, layout_of, source_of
+from argosy.steps.state.share import Block, layout_of, source_of
 
 
 @dataclass(frozen=True)
-class _Copy:
-    """Contiguous bytes on the CPU: ``size`` of them from ``skip`` bytes behind the tensor's first."""
+class _Way:
+    """Where a block goes: ``address`` in the arena, or ``into``, a tensor over that, where torch has to copy."""
 
-    tensor: int
+    file: int
+    block: Block
     skip: int
-    at: int
-    size: int
+    """Bytes of the tensor before the block, where both are contiguous and on the CPU."""
+    address: int
+    into: Any
 
 
 class Snapshot:
@@ -29,9 +31,10 @@ class Snapshot:
     def __init__(self, tensors: Mapping[str, Any], rank: int, world_size: int) -> None:
         """Raises InputError as :func:`argosy.steps.state.share.layout_of` does."""
         self.layout = layout_of(tensors, rank, world_size)
-        self._names = list(tensors)
+        self.names = list(tensors)
         self._signatures = [_signature(tensor) for tensor in tensors.values()]
         self.starts: list[int] = []
+        """Where each file begins in an arena that holds all of them."""
         end = BOARD
         for file in self.layout.files:
             self.starts.append(end)
@@ -40,65 +43,58 @@ class Snapshot:
         """Bytes of an arena that holds all files."""
         self.window = BOARD + max((file.size for file in self.layout.files), default=0)
         """Bytes of an arena that holds one file at a time."""
-        numbers = {name: number for number, name in enumerate(tensors)}
-        self._plans = [self._plan(file, tensors, numbers) for file in self.layout.files]
         self.devices = {tensor.device for tensor in tensors.values() if tensor.device.type not in ("cpu", "meta")}
         """That copies come from, and that are waited for."""
         self._types = {name: tensor.dtype for name, tensor in tensors.items()}
-        self._known: dict[int, tuple[Any, list[Any]]] = {}
+        self._skipped = {
+            (number, block): _skipped(tensors[block.piece.tensor], block)
+            for number, file in enumerate(self.layout.files)
+            for block in file.blocks
+            if block.piece.size
+        }
+        self._begins: list[tuple[int, int]] = []
+        self._ways: dict[str, list[_Way]] = {}
 
     def fits(self, tensors: Mapping[str, Any]) -> bool:
         """Whether names, types, shapes, strides and placement are those of the plan."""
-        return list(tensors) == self._names and self._signatures == [_signature(t) for t in tensors.values()]
+        return list(tensors) == self.names and all(map(self.has, range(len(tensors)), tensors, tensors.values()))
 
-    def _plan(
-        self, file: FileLayout, tensors: Mapping[str, Any], numbers: Mapping[str, int]
-    ) -> tuple[list[_Copy], list[Block]]:
-        plain, others = [], []
-        for block in file.blocks:
-            tensor = tensors[block.piece.tensor]
-            source = source_of(tensors, block)
-            if not block.piece.size:
-                continue
-            if source.is_cpu and source.is_contiguous() and not source.is_neg() and not source.is_conj():
-                skip = source.data_ptr() - _local(tensor).data_ptr()
-                plain.append(_Copy(numbers[block.piece.tensor], skip, block.start, block.piece.size))
-            else:
-                others.append(block)
-        return plain, others
+    def has(self, number: int, name: str, tensor: Any) -> bool:
+        """Whether the plan's tensor ``number`` is this one."""
+        return (
+            number < len(self.names) and self.names[number] == name and self._signatures[number] == _signature(tensor)
+        )
 
-    def copy(self, number: int, tensors: Mapping[str, Any], arena: Arena, start: int) -> None:
-        """File ``number`` into the arena at ``start``; whole when :meth:`settle` has returned."""
-        file = self.layout.files[number]
-        base = arena.address + start
-        ctypes.memmove(base, file.header, len(file.header))
-        plain, others = self._plans[number]
-        addresses = self._addresses(tensors) if plain else []
-        for copy in plain:
-            # memmove and not Tensor.copy_: it writes past the cache, and costs less than a microsecond to call.
-            ctypes.memmove(base + copy.at, addresses[copy.tensor] + copy.skip, copy.size)
-        for block, into in zip(others, self._places(number, arena, start) if others else [], strict=True):
-            tensor = tensors[block.piece.tensor]
-            # All of a plain tensor, as most are, needs no view of a part of it.
-            source = tensor if type(tensor) is type(into) and tensor.shape == into.shape else source_of(tensors, block)
-            into.copy_(source, non_blocking=True)
-
-    def _places(self, number: int, arena: Arena, start: int) -> list[Any]:
-        """A tensor over the arena for each block of the file that torch copies; made anew only for another map."""
+    def aim(self, arena: Arena, *, in_turns: bool) -> None:
+        """Have the files lie in the arena, which grows no more: side by side, or ``in_turns`` each at its beginning."""
         import torch
 
-        where = (arena.address, start)
-        known, places = self._known.get(number, (None, []))
-        if known != where:
-            with torch.inference_mode(False):
-                places = [
-                    _place(block, self._types[block.piece.tensor], arena, start) for block in self._plans[number][1]
-                ]
-            self._known[number] = (where, places)
-        return places
+        self._begins = [(arena.address, BOARD if in_turns else start) for start in self.starts]
+        self._ways = {name: [] for name in self.names}
+        with torch.inference_mode(False):
+            for (number, block), skip in self._skipped.items():
+                name, (base, start) = block.piece.tensor, self._begins[number]
+                into = None if skip >= 0 else _place(block, self._types[name], arena, start + block.start)
+                self._ways[name].append(_Way(number, block, skip, base + start + block.start, into))
 
-    def _addresses(self, tensors: Mapping[str, Any]) -> list[int]:
-        return [_local(tensor).data_ptr() for tensor in tensors.values()]
+    def head(self, number: int) -> list[Any]:
+        """Write what stands before the first block of file ``number``; its path, where it begins, and its bytes."""
+        file, (base, start) = self.layout.files[number], self._begins[number]
+        ctypes.memmove(base + start, file.header, len(file.header))
+        return [file.path, start, file.size]
+
+    def copy(self, name: str, tensor: Any, file: int | None = None) -> None:
+        """The tensor's blocks into the arena, or those of one file; whole when :meth:`settle` has returned."""
+        for way in self._ways[name]:
+            if file is not None and way.file != file:
+                continue
+            if way.into is None:
+                # memmove and not Tensor.copy_: it writes past the cache, and costs less than a microsecond to call.
+                ctypes.memmove(way.address, _local(tensor).data_ptr() + way.skip, way.block.piece.size)
+                continue
+            # All of a plain tensor, as most are, needs no view of a part of it.
+            whole = type(tensor) is type(way.into) and tensor.shape == way.into.shape
+            way.into.copy_(tensor if whole else source_of(tensor, way.block), non_blocking=True)
 
     def pin(self, arena: Arena) -> str:
         """Let a GPU copy straight into the arena; "", or why it cannot."""
@@ -119,13 +115,43 @@ class Snapshot:
             torch.accelerator.synchronize(device)
 
 
-def _place(block: Block, dtype: Any, arena: Arena, start: int) -> Any:
+class Filling:
+    """One save's copies, each begun as :func:`argosy.steps.state.tree.encode` comes upon its tensor.
+
+    So a GPU's link has work from the first tensor on: to walk a state of some hundred takes milliseconds, of which
+    training would wait for each.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._copied, self._fits = 0, True
+
+    def __call__(self, name: str, tensor: Any) -> None:
+        """Begin the tensor's copies, as long as the plan's order is kept."""
+        self._fits = self._fits and self._snapshot.has(self._copied, name, tensor)
+        if self._fits:
+            self._snapshot.copy(name, tensor)
+            self._copied += 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether the state was the plan's: all that is to be copied is under way."""
+        return self._fits and self._copied == len(self._snapshot.names)
+
+
+def _skipped(tensor: Any, block: Block) -> int:
+    """As in ``_Way``; -1: torch has to copy."""
+    source = source_of(tensor, block)
+    if source.is_cpu and source.is_contiguous() and not source.is_neg() and not source.is_conj():
+        return int(source.data_ptr() - _local(tensor).data_ptr())
+    return -1
+
+
+def _place(block: Block, dtype: Any, arena: Arena, at: int) -> Any:
     import torch
 
-    piece = block.piece
-    return torch.frombuffer(arena.map, dtype=dtype, count=prod(piece.shape), offset=start + block.start).view(
-        piece.shape
-    )
+    shape = block.piece.shape
+    return torch.frombuffer(arena.map, dtype=dtype, count=prod(shape), offset=at).view(shape)
 
 
 def _local(tensor: Any) -> Any:

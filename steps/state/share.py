@@ -73,9 +73,9 @@ def layout_of(tensors: Mapping[str, Any], rank: int, world_size: int) -> Layout:
     return lay_out(facts_of(tensors), rank, world_size)
 
 
-def source_of(tensors: Mapping[str, Any], block: Block) -> Any:
-    """The view of this rank's memory that ``block`` holds: ``block.piece.shape``, contiguous or not, on its device."""
-    return narrowed(local_of(tensors[block.piece.tensor]), block.piece.source, block.piece.shape)
+def source_of(tensor: Any, block: Block) -> Any:
+    """This rank's view of ``tensor`` that ``block`` holds: ``block.piece.shape``, contiguous or not, on its device."""
+    return narrowed(local_of(tensor), block.piece.source, block.piece.shape)
 
 
 def lay_out(facts: Sequence[TensorFacts], rank: int, world_size: int) -> Layout:

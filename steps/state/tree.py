@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from argosy.steps.contract.errors import InputError
@@ -19,13 +19,15 @@ from argosy.steps.state.placement import is_dtensor, local_of
 _SCALARS = (bool, int, str, type(None))
 
 
-def encode(state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def encode(state: Mapping[str, Any], found: Callable[[str, Any], object] | None = None) -> tuple[Any, dict[str, Any]]:
     """The tree, and name -> tensor (detached, on its device). The same tensor at two places is stored once.
+
+    ``found`` is called with each name and tensor as it is come upon, in the order of the second result.
 
     Raises:
         InputError: a value that has no place in a checkpoint; names the path in the state.
     """
-    encoder = _Encoder()
+    encoder = _Encoder(found)
     return encoder.value(state, ()), encoder.tensors
 
 
@@ -66,7 +68,8 @@ def _decode_tagged(tag: str, body: Any, tensors: Mapping[str, Any]) -> Any:
 
 
 class _Encoder:
-    def __init__(self) -> None:
+    def __init__(self, found: Callable[[str, Any], object] | None) -> None:
+        self._found = found
         self.tensors: dict[str, Any] = {}
         self._seen: dict[Any, str] = {}
         self._inside: set[int] = set()
@@ -134,6 +137,8 @@ class _Encoder:
             return self._seen[same]
         name = "/".join(_segment(key) for key in path)
         self.tensors[name] = tensor
+        if self._found is not None:
+            self._found(name, tensor)
         if same is not None:
             self._seen[same] = name
         return name

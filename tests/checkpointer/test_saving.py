@@ -135,6 +135,26 @@ def test_a_tensor_that_lies_otherwise_than_at_the_save_before(tmp_path: Path, ki
     assert torch.equal(restored.state["w"], other)
 
 
+def test_a_layout_that_changes_at_its_end_or_in_its_middle(tmp_path: Path) -> None:
+    first = {name: torch.full((50_000,), float(number)) for number, name in enumerate("abcd")}
+    states = [
+        first,
+        {**first, "d": torch.ones(7, dtype=torch.int64)},
+        {name: tensor for name, tensor in first.items() if name != "d"},
+        {**first, "b": torch.ones(3, 3)},
+        {name: first[name] + 9 for name in "dcba"},
+        {name: first[name] + 1 for name in "abcd"},
+    ]
+    checkpointer = Checkpointer(tmp_path)
+    for number, state in enumerate(states, 1):
+        checkpointer.save(number, state).wait()
+        found = Checkpointer(tmp_path).restore()
+        assert found is not None
+        assert list(found.state) == list(state)
+        assert all(torch.equal(found.state[name], state[name]) for name in state)
+    checkpointer.close()
+
+
 def test_a_killed_writer_stops_the_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     checkpointer = Checkpointer(tmp_path, every=10)
     checkpointer.save(10, state_of(1)).wait()

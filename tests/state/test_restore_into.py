@@ -158,7 +158,9 @@ def test_only_the_files_that_are_needed_are_read_each_once(monkeypatch: pytest.M
     files = {STATE_PATH: state_bytes(1, tree, layout_of(tensors, 0, 3).tensors)}
     for rank in range(3):
         layouts = layout_of(tensors, rank, 3).files
-        files |= {file.path: file_bytes(file, lambda block: source_of(tensors, block)) for file in layouts}
+        files |= {
+            file.path: file_bytes(file, lambda block: source_of(tensors[block.piece.tensor], block)) for file in layouts
+        }
     reads: list[str] = []
 
     def read(path: str) -> bytearray:
