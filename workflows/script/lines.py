@@ -10,12 +10,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import takewhile
 
-from argosy.workflows.script.learned import learned, means
+from argosy.workflows.script.learned import again, learned, means
 from argosy.workflows.script.source import Function, Source, counted, last_name
 from argosy.workflows.script.values import Values
 
 _COUNTS = ("range", "trange", "count")
-_LEARNS = ("backward", "manual_backward")
+LEARNS = ("backward", "manual_backward")
 _LONG = re.compile(r"(?i)epoch|episode|round|(?<![a-z])era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
 _BRINGS = re.compile(r"reduce_scatter|all_gather")
@@ -92,18 +92,18 @@ def _every(end: int | None) -> int:
 def loop_of(source: Source, values: Values, distributed: bool) -> Loop | None:
     """The outermost loop that counts and trains; None where it cannot be told."""
     for call in source.calls:
-        if last_name(call.func) in _LEARNS and _is_come_to(call, values):
-            around = max(_chains(call, source, values), key=len, default=[])
-            if around and (found := _described(around[-1], source, values, distributed)) is not None:
+        if last_name(call.func) in LEARNS and values.machine.comes_to(call):
+            loop = [*max(chains(call, source, values), key=len, default=[])][-1:]
+            if (
+                loop
+                and not again(loop[0], source, values)
+                and (found := _described(loop[0], source, values, distributed)) is not None
+            ):
                 return found
     return None
 
 
-def _is_come_to(call: ast.Call, values: Values) -> bool:
-    return not values.machine.followed or call in values.machine.calls
-
-
-def _chains(
+def chains(
     node: ast.AST, source: Source, values: Values, entered: frozenset[ast.AST] = frozenset()
 ) -> Iterator[list[Turning]]:
     """The loops that a node stands in, the nearest first, those around each caller of its function, too."""
@@ -114,14 +114,16 @@ def _chains(
         if isinstance(above, Function):
             within = entered | {above}
             for call in values.bindings.calls_of(above):
-                known = call in source.calls and source.function_of(call) not in within and _is_come_to(call, values)
+                known = (
+                    call in source.calls and source.function_of(call) not in within and values.machine.comes_to(call)
+                )
                 if known and means(call, above, source, values.bindings):
-                    yield from ([*inside, *more] for more in _chains(call, source, values, within))
+                    yield from ([*inside, *more] for more in chains(call, source, values, within))
             break
     yield inside
 
 
-def _turns(loop: ast.For, source: Source, values: Values) -> tuple[ast.stmt, ast.Call] | None:
+def turns(loop: ast.For, source: Source, values: Values) -> tuple[ast.stmt, ast.Call] | None:
     """What holds the ``range(...)`` of ``for epoch in tqdm(range(...))``, of ``with trange(...) as steps``, and of
     ``epochs = tqdm(range(...))``.
     """
@@ -168,7 +170,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
         made = Loop(source.where(loop), "", "", "", counter, states, counts, distributed, ", ".join(lacks),
                     turn=_turn_of(counter, loop, source))  # fmt: skip
         return made if counter else None
-    holder = _turns(loop, source, values)
+    holder = turns(loop, source, values)
     if holder is None or len(holder[1].args) > 2 or any(word.arg in ("start", "step") for word in holder[1].keywords):
         return None
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
@@ -207,10 +209,10 @@ def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:
     parts = [each[0] if len(each) == 1 else one for each, one in zip(kept, parts, strict=True)]
     names = [each for each in parts if isinstance(each, ast.Attribute)]
     flags = [flag for each in names if (flag := values.flag(each.attr)) is not None]
-    known = names and all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)
+    known = all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)
     left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
     set_later = {*values.bindings.attributes} & {flag.attribute for flag in flags}
-    return bool(known) and len(flags) == len(names) and not set_later and not any(left)
+    return known and len(flags) == len(names) and not set_later and not any(left)
 
 
 def _turn_of(counter: str, loop: Turning, source: Source) -> str:
