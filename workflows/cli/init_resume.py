@@ -14,7 +14,7 @@ from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_f
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
-from argosy.workflows.script.places import fixed
+from argosy.workflows.script.places import fixed, of_save
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -56,7 +56,8 @@ def _turns_again(facts: ScriptFacts, words: Sequence[str], folder: str, patterns
     if kept and all(each.better for each in kept):
         told += f"; but {kept[0].where} saves only if {kept[0].better}: a restart goes on from the best so far, and "
         told += "takes the turns after it again"
-    of_runs = kept and all("*" in os.path.dirname(each.pattern.removesuffix("/**/*")) for each in kept)
+    above = [os.path.dirname(each.pattern.removesuffix("/**/*")) for each in kept]
+    of_runs = kept and all("*" in each and not of_save(each) for each in above)
     if facts.anew and of_runs and not any("{" in word for word in words):
         told += f"; but {facts.anew} gives each start a number of its own: unless it looks in the folders of others, a "
         told += "restart finds nothing"

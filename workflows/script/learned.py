@@ -66,7 +66,10 @@ def _handed(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
 def again(loop: ast.For | ast.While, source: Source, values: Values) -> bool:
     """Whether it is gone through for one model after another: what one has saved is no state of the next."""
     around = source.function_of(loop)
-    return around is not None and len({*values.bindings.calls_of(around)} & values.machine.sure) > 1
+    calls = values.machine.sure.intersection(values.bindings.calls_of(around) if around is not None else ())
+    near = [each for each in calls if isinstance(each.func, ast.Attribute) or source.origin(each.func)
+            or source.file(each) == source.file(loop)]  # fmt: skip
+    return len(near) > 1
 
 
 def _is_stepped(asked: ast.expr, values: Values) -> bool:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, either
 from argosy.workflows.script.places import SavedAt
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain
+from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.turns import only_better
 from argosy.workflows.script.values import OUTSIDE, Values
 from argosy.workflows.script.writers import (
@@ -51,7 +51,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     for call in _come_to(calls, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
             known = values.guesses(target) if ending[:1] != "/" else values.folders(target)
-            better = only_better(call, source, values) or _by_keras(call)
+            better = only_better(call, source, values)
             globs = _branches([each for each in known if each.strip("*/")])
             several = ending[:1] == "/" and not _by_one_rank(call, source)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if several else ("", "")
@@ -97,11 +97,6 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     unclear += [(each.where, values.untold(target)) for target, each in pickled if each.folder.startswith(OUTSIDE)]
     kept = [*_with_copies(source, values, found), *(each for _, each in pickled)]
     return tuple(sorted(kept, key=lambda each: not each.whole)), tuple(dict.fromkeys(unclear))
-
-
-def _by_keras(call: ast.Call) -> str:
-    told = plain(argument(call, "save_best_only"))
-    return "" if told is None or last_name(call.func) != "ModelCheckpoint" else "it is the best so far"
 
 
 def _branches(globs: Sequence[str]) -> list[str]:

@@ -71,6 +71,8 @@ def _is_called_here(call: ast.AST, source: Source, values: Values, depth: int = 
 
 def only_better(call: ast.Call, source: Source, values: Values, depth: int = _DEEPEST) -> str:
     """The test for what is better than all before, which it is made under, here or where its function is called."""
+    if any(word.arg == "save_best_only" and ast.unparse(word.value) == "True" for word in call.keywords):
+        return "it is the best so far"  # Keras's
     below: ast.AST = call
     for above in source.above(call):
         if isinstance(above, ast.If) and below in above.body:
@@ -108,7 +110,7 @@ def next_number(source: Source, values: Values) -> str:
             shown += [one for each in shown for name in ast.walk(each) if isinstance(name, ast.Name)
                       for one in values.bindings.bound(name)]  # fmt: skip
             calls = {last_name(one.func) for each in shown for one in ast.walk(each) if isinstance(one, ast.Call)}
-            free = bool(calls & {*_LISTS}) and bool(calls & {"max", "len", "sorted"})
+            free = bool(calls & {*_LISTS}) and bool(calls & {"max", "len"})
         else:
             continue
         if free:
