@@ -39,7 +39,7 @@ CASES = {
     "the best alone": (
         f"{RESUMED}least = 1e9\nfor epoch in range(first, args.epochs):\n{TURN}    if loss < least:\n"
         f"        least = loss\n        {SAVE}",
-        ("o", ["m.pt"], SAME, "saves only if loss < least: a restart goes on from the best so far, and takes"),
+        ("o", ["m.pt"], SAME, "saves only if loss < least: a restart takes the turns since the best again"),
     ),
     "the best, and each": (
         f"{RESUMED}for epoch in range(first, args.epochs):\n{TURN}    {SAVE}    if loss < best:\n        {SAVE}",

@@ -28,8 +28,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if facts.at_end and not (words or facts.loads):
         why = f"{facts.at_end} saves only when its loop has ended, so what is killed before begins anew; {why}"
     bare = words and facts.models_only and not facts.counts_on
-    counts = facts.trainer is None and facts.loop is not None and facts.loop.anew and not bare
-    if (words or facts.loads) and counts and facts.loop is not None:
+    if (words or facts.loads) and not bare and facts.trainer is None and facts.loop is not None and facts.loop.anew:
         why += f"; but {facts.loop.where} counts from {facts.loop.anew} whatever was loaded: a restart takes all turns"
         why += f" again, unless {facts.loop.counter} is saved and loaded, too"
     why += _turns_again(facts, words, folder, patterns) if words or facts.loads else ""
@@ -54,13 +53,11 @@ def _turns_again(facts: ScriptFacts, words: Sequence[str], folder: str, patterns
     told = f"; but {facts.on_top}, however many were taken: a restart trains longer" if facts.on_top else ""
     kept = [each for each in fixed(facts.saves) if each.folder == folder and each.pattern in patterns]
     if kept and all(each.better for each in kept):
-        told += f"; but {kept[0].where} saves only if {kept[0].better}: a restart goes on from the best so far, and "
-        told += "takes the turns after it again"
+        told += f"; but {kept[0].where} saves only if {kept[0].better}: a restart takes the turns since the best again"
     above = [os.path.dirname(each.pattern.removesuffix("/**/*")) for each in kept]
     of_runs = kept and all("*" in each and not of_save(each) for each in above)
     if facts.anew and of_runs and not any("{" in word for word in words):
-        told += f"; but {facts.anew} gives each start a number of its own: unless it looks in the folders of others, a "
-        told += "restart finds nothing"
+        told += f"; but {facts.anew} gives each start a number of its own: a restart may find nothing there"
     return told
 
 

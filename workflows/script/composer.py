@@ -10,7 +10,7 @@ from argosy.workflows.script.trainer import TrainerFacts, certain
 from argosy.workflows.script.values import Values
 
 _FILES = "ep{epoch}-ba{batch}-rank{rank}.pt"
-_FINDS = ("glob", "iglob", "listdir", "rglob")
+_FINDS = re.compile(r"glob\(|listdir\(")
 
 
 def composer(source: Source, values: Values) -> TrainerFacts | None:
@@ -24,13 +24,8 @@ def composer(source: Source, values: Values) -> TrainerFacts | None:
     glob = re.sub(r"\{[^{}]*\}", "*", plain(argument(made, "save_filename")) or _FILES)
     kept = [ast.unparse(word) for word in made.keywords if word.arg not in ("load_path", "autoresume")]
     found = f"load_path=max(glob.glob({f'{folder}/{glob}'!r}), key=os.path.getmtime, default=None)"
-    shown = [] if load is None else [load, *values.bindings.origins(load)]
-    finds = any(
-        isinstance(each, ast.Call) and last_name(each.func) in _FINDS for one in shown for each in ast.walk(one)
-    )
-    link = ", with import glob, os"
-    link += "" if argument(made, "autoresume") is None else ", and no autoresume: it follows a link, which is not kept"
-    told = load is not None and not (isinstance(load, ast.Constant) and load.value is None)
+    shown = [] if load is None else [ast.unparse(each) for each in (load, *values.bindings.origins(load))]
+    link = "" if argument(made, "autoresume") is None else ", and no autoresume: it follows a link, which is not kept"
     return TrainerFacts(
         library="composer",
         where=source.where(made),
@@ -40,6 +35,6 @@ def composer(source: Source, values: Values) -> TrainerFacts | None:
         include=(glob,),
         unit=(glob,),
         resume_flags=(f"--{load.attr}",) if isinstance(load, ast.Attribute) else (),
-        resumes="itself" if finds else "variable" if told else "",
-        start=f"{ast.unparse(made.func)}({', '.join([*kept, found])}) in {source.where(made)}{link}",
+        resumes="itself" if any(map(_FINDS.search, shown)) else "variable" if {*shown} - {"None"} else "",
+        start=f"{ast.unparse(made.func)}({', '.join([*kept, found])}) in {source.where(made)}, with glob and os{link}",
     )

@@ -93,12 +93,8 @@ def loop_of(source: Source, values: Values, distributed: bool) -> Loop | None:
     """The outermost loop that counts and trains; None where it cannot be told."""
     for call in source.calls:
         if last_name(call.func) in LEARNS and values.machine.comes_to(call):
-            loop = [*max(chains(call, source, values), key=len, default=[])][-1:]
-            if (
-                loop
-                and not again(loop[0], source, values)
-                and (found := _described(loop[0], source, values, distributed)) is not None
-            ):
+            around = max(chains(call, source, values), key=len, default=[])
+            if around and (found := _described(around[-1], source, values, distributed)) is not None:
                 return found
     return None
 
@@ -114,10 +110,8 @@ def chains(
         if isinstance(above, Function):
             within = entered | {above}
             for call in values.bindings.calls_of(above):
-                known = (
-                    call in source.calls and source.function_of(call) not in within and values.machine.comes_to(call)
-                )
-                if known and means(call, above, source, values.bindings):
+                known = call in source.calls and values.machine.comes_to(call)
+                if known and source.function_of(call) not in within and means(call, above, source, values.bindings):
                     yield from ([*inside, *more] for more in chains(call, source, values, within))
             break
     yield inside
@@ -149,13 +143,12 @@ def _range(node: ast.expr) -> ast.Call | None:
 
 
 def _described(loop: Turning, source: Source, values: Values, distributed: bool) -> Loop | None:
-    states = tuple(
-        each for each in dict.fromkeys(learned(loop, source, values)) if not _asks_more(each, source, values)
-    )
-    again = {target for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets
+    names = [] if again(loop, source, values) else [*dict.fromkeys(learned(loop, source, values))]
+    states = tuple(each for each in names if not _asks_more(each, source, values))
+    itself = {target for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets
              if ast.unparse(node.value).startswith(f"{ast.unparse(target)}.")}  # fmt: skip  # net = net.train()
     inside = {ast.unparse(each) for each in ast.walk(loop)
-              if isinstance(getattr(each, "ctx", None), ast.Store) and each not in again}  # fmt: skip
+              if isinstance(getattr(each, "ctx", None), ast.Store) and each not in itself}  # fmt: skip
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None

@@ -40,13 +40,10 @@ def at_end(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
     saving = [call for call in source.calls if source.where(call) in at
               and next(targets(call, source, wrappers, values), None) is not None]  # fmt: skip
     training = {loop for chain in _trained(source, values) for loop in chain}
-    for call in saving:
-        made = last_name(call.func)[:1].isupper()  # its methods may be called anywhere
-        if made or not _is_called_here(call, source, values):
-            return ""
-        if any(loop in training for chain in chains(call, source, values) for loop in chain):
-            return ""
-    return source.where(saving[0]) if saving and training else ""
+    # What makes an object has methods that may be called anywhere.
+    sure = all(last_name(call.func)[:1].islower() and _is_called_here(call, source, values) for call in saving)
+    around = {loop for call in saving if sure for chain in chains(call, source, values) for loop in chain}
+    return source.where(saving[0]) if sure and saving and training and not around & training else ""
 
 
 def _trained(source: Source, values: Values) -> list[list[ast.For | ast.While]]:
