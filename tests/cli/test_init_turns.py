@@ -82,7 +82,7 @@ CASES = {
     ),
     "the model that its caller made an optimizer of": (
         f"{TORCH}def fit(net, adam):\n    for epoch in range(9):\n        net(x).backward()\n        adam.step()\n"
-        f"        torch.save(net.state_dict(), 'o/m.pt')\n{MADE}fit(model, optimizer)\n",
+        f"        torch.save(net, 'o/m.pt')\n{MADE}fit(model, optimizer)\n",
         ("o", ["m.pt"], None, 'net.load_state_dict(state["net"])'),
     ),
     "one loop that trains one model after another gets no lines": (
