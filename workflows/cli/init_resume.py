@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -13,7 +14,7 @@ from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_f
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
-from argosy.workflows.script.places import fixed
+from argosy.workflows.script.places import fixed, of_save
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -24,19 +25,40 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         return list(given), ""
     words, why = _words(facts, folder, patterns)
     words = [*words, *facts.switches] if words else []
-    if (words or facts.loads) and facts.trainer is None and facts.loop is not None and facts.loop.anew:
+    if facts.at_end and not (words or facts.loads):
+        why = f"{facts.at_end} saves only when its loop has ended, so what is killed before begins anew; {why}"
+    bare = words and facts.models_only and not facts.counts_on
+    if (words or facts.loads) and not bare and facts.trainer is None and facts.loop is not None and facts.loop.anew:
         why += f"; but {facts.loop.where} counts from {facts.loop.anew} whatever was loaded: a restart takes all turns"
         why += f" again, unless {facts.loop.counter} is saved and loaded, too"
+    why += _turns_again(facts, words, folder, patterns) if words or facts.loads else ""
     if (words or facts.loads) and facts.early:
         why += f"; but {facts.early}: a restart fails there until it stands behind that"
     if words and facts.kept_from:
         why += f"; but {facts.kept_from}: as the arguments are, a restart begins anew with that model"
-    elif words and facts.models_only and facts.loop is None and not facts.counts_on:
+    elif bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
+        why += lines_of(facts, folder)
     if facts.stops is not None:
         name, where = facts.stops
         return [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
     return words, why
+
+
+def _turns_again(facts: ScriptFacts, words: Sequence[str], folder: str, patterns: Sequence[str]) -> str:
+    """What a restart takes again, or too much, though it goes on; "" for nothing that is seen."""
+    if facts.at_end:
+        told = f"; but {facts.at_end} saves only when its loop has ended: what is killed before begins anew"
+        return f"{told}{lines_of(facts, folder)}"
+    told = f"; but {facts.on_top}, however many were taken: a restart trains longer" if facts.on_top else ""
+    kept = [each for each in fixed(facts.saves) if each.folder == folder and each.pattern in patterns]
+    if kept and all(each.better for each in kept):
+        told += f"; but {kept[0].where} saves only if {kept[0].better}: a restart takes the turns since the best again"
+    above = [os.path.dirname(each.pattern.removesuffix("/**/*")) for each in kept]
+    of_runs = kept and all("*" in each and not of_save(each) for each in above)
+    if facts.anew and of_runs and not any("{" in word for word in words):
+        told += f"; but {facts.anew} gives each start a number of its own: a restart may find nothing there"
+    return told
 
 
 def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:

@@ -16,6 +16,7 @@ class Bindings:
         self._assigned: dict[tuple[Scope, str], list[ast.expr]] = {}
         self._counted: set[tuple[Scope, str]] = set()
         self._calls: dict[str, list[ast.Call]] = {}
+        self._made: dict[str, set[str]] = {}  # name -> the classes that make what it stands for
         self.attributes: dict[str, list[tuple[str, ast.expr]]] = {}
         """Attribute -> (the name before it, what it is set to), in the order of the source."""
         self.classes: dict[str, list[ast.ClassDef]] = {}
@@ -32,6 +33,9 @@ class Bindings:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 self._bind(target, node.value)
+                if isinstance(node.value, ast.Call) and isinstance(target, ast.Name | ast.Attribute):
+                    kind = self._source.origin(node.value.func).rpartition(".")[2] or last_name(node.value.func)
+                    self._made.setdefault(last_name(target), set()).add(kind)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self._bind(node.target, node.value)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
@@ -118,8 +122,20 @@ class Bindings:
         """The calls of a function by its name, or by its class's where it makes one."""
         owner = self._source.class_of(function)
         name = owner.name if owner is not None and function.name == "__init__" else function.name
-        found = (call for call in self._calls.get(name, []) if self._means(call, function) and not _of_torch(call))
+        names = [each for each, kinds in self._made.items() if owner is not None and owner.name in kinds]
+        names = names if function.name == "__call__" else [name]
+        found = (
+            call
+            for each in names
+            for call in self._calls.get(each, [])
+            if self._means(call, function) and not _of_torch(call)
+        )
         return [call for call in found if function not in self._source.above(call)]
+
+    def object_of(self, call: ast.Call) -> list[Function]:
+        """What is run where an object of a class of the script is called: ``scaler(loss, optimizer)``."""
+        kinds = [kind for name in self._made.get(last_name(call.func), ()) for kind in self.classes.get(name, [])]
+        return [each for kind in kinds for each in kind.body if isinstance(each, Function) and each.name == "__call__"]
 
     def _means(self, call: ast.Call, function: Function) -> bool:
         """Whether it may be that function: of an object it is one only where no class has a method of the name."""

@@ -100,6 +100,9 @@ class ScriptFacts:
     models_only: bool = False  # whether it gives no state to anything but models
     stops: tuple[str, str] | None = None
     """The flag without which it ends where its folder holds files, and where."""
+    on_top: str = ""  # where a restart takes all turns on top of those that were taken
+    at_end: str = ""  # where it saves, if that is only behind the loops that train
+    anew: str = ""  # where each start gets a number of its own
     loop: Loop | None = None
     """Where it counts its epochs or steps; none where a library owns the ranks,
     whose own calls save and load."""

@@ -13,8 +13,9 @@ from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.listed import READS, leads_nowhere
-from argosy.workflows.script.places import SavedAt
+from argosy.workflows.script.places import SavedAt, of_save
 from argosy.workflows.script.source import Source, argument, last_name
+from argosy.workflows.script.turns import next_number
 from argosy.workflows.script.values import Values
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
@@ -41,6 +42,8 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: C
     ``pointed``: where it reads which one is the newest (:mod:`argosy.workflows.script.pointer`).
     """
     late, wholes = _late(source, values, places), _wholes(values, places)
+    anew = next_number(source, values)  # a file in a folder of its own number no other start finds
+    same = [each for each in wholes if not (anew and "*" in str(each.parent) and not of_save(str(each.parent)))]
     for call in (call for call in source.calls if call not in late and not _is_asked_for(call, source, values)):
         if call in pointed:
             return source.where(call)
@@ -56,7 +59,7 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: C
             continue
         for glob in (glob for each in asked for glob in values.guesses(each)):
             parts = PurePosixPath(glob).parts
-            if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in wholes):
+            if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in same):
                 return source.where(call)
     return ""
 

@@ -40,13 +40,36 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
                 return
         elif last_name(call.func) == "step" and _is_stepped(asked, values):
             steps.append(name)
+    models += [name for name in _handed(loop, source, values) if name not in models]
     for name in _prepared(loop, source):
         (steps if any(word in name.lower() for word in _STEPS) else models).append(name)
     anew = {ast.unparse(each) for node in ast.walk(loop) if isinstance(node, ast.Assign) for each in node.targets}
     saved = [name for name in saved if name not in anew]  # as what is made for each evaluation is
     if (models or {*saved} - {*steps}) and steps:
-        whole = [name for name in models if not any(name.startswith(f"{other}.") for other in models)]
-        yield from (*whole, *steps, *saved)
+        models, saved = ([name for name in kind if not any(name.startswith(f"{other}.") for other in kind)]
+                         for kind in (models, saved))  # fmt: skip
+        yield from (*models, *steps, *saved)
+
+
+def _handed(loop: ast.For | ast.While, source: Source, values: Values) -> Iterator[str]:
+    """The parameters of the loop's function that are given what its caller made an optimizer of."""
+    around = source.function_of(loop)
+    used = {each.id: each for each in ast.walk(around or loop) if isinstance(each, ast.Name)}
+    made = {(source.function_of(each), ast.unparse(each.func)) for call in source.calls
+            for each in _given_to_optimizer(call)}  # fmt: skip
+    for word in around.args.args if around is not None else ():
+        given = [*values.bindings.passed(used[word.arg])] if word.arg in used else []
+        if any((source.function_of(each), f"{ast.unparse(each)}.parameters") in made for each in given):
+            yield word.arg
+
+
+def again(loop: ast.For | ast.While, source: Source, values: Values) -> bool:
+    """Whether it is gone through for one model after another: what one has saved is no state of the next."""
+    around = source.function_of(loop)
+    calls = values.machine.sure.intersection(values.bindings.calls_of(around) if around is not None else ())
+    near = [each for each in calls if isinstance(each.func, ast.Attribute) or source.origin(each.func)
+            or source.file(each) == source.file(loop)]  # fmt: skip
+    return len(near) > 1
 
 
 def _is_stepped(asked: ast.expr, values: Values) -> bool:
@@ -107,7 +130,8 @@ def _inside(
         if values.machine.followed and values.machine.needed(call) != ():
             continue  # nor what only a flag makes
         yield call, names
-        known = [each for each in values.bindings.functions.get(last_name(call.func), []) if each not in entered]
+        named = values.bindings.functions.get(last_name(call.func), []) or values.bindings.object_of(call)
+        known = [each for each in named if each not in entered]
         for function in [each for each in known if means(call, each, source, values.bindings)][:1]:
             method = source.class_of(function) is not None
             told = [each.arg for each in function.args.args]
@@ -128,7 +152,7 @@ def means(call: ast.Call, function: Function, source: Source, bindings: Bindings
     if call not in bindings.calls_of(function):
         return False
     if not isinstance(call.func, ast.Attribute):
-        return kind is None or function.name == "__init__"
+        return kind is None or function.name in ("__init__", "__call__")
     if kind is None:
         return bool(source.origin(call.func))
     owner = call.func.value
@@ -143,6 +167,8 @@ def means(call: ast.Call, function: Function, source: Source, bindings: Bindings
         return any(kind in _lineage(one, bindings) for one in known)
     if source.origin(owner):
         return False  # ``np.load`` is no method
+    if function.name in ("state_dict", "load_state_dict", "parameters"):
+        return False  # every model and optimizer has them
     alike = (source.class_of(each) for each in bindings.functions[function.name])
     return [each for each in alike if each is not None and _trains(each)] == [kind]
 

@@ -1,4 +1,6 @@
-"""The lines that make a library's own loop save and go on: ``learn`` of Stable Baselines, ``train`` of ultralytics."""
+"""The lines that make a library's own loop save and go on: ``learn`` of Stable Baselines, ``train`` of ultralytics,
+``fit`` of Keras.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,11 @@ _ULTRALYTICS = """\
             {model} = {kind}(newest)
     instead of {where}:
         {model}.train({given})"""
+_KERAS = """\
+    at the top:
+        from {library}.callbacks import BackupAndRestore
+    instead of {where} (it goes on with the epoch that it was ended in, and keeps the optimizer, too):
+        {model}.fit({given})"""
 _OF_ULTRALYTICS = {
     "project": f'os.path.abspath("{FOLDER}")', "name": '"train"', "exist_ok": "True", "resume": "going_on",
 }  # fmt: skip
@@ -43,6 +50,9 @@ def library_lines(source: Source, values: Values) -> Loop | None:
         told = {"where": source.where(call), "model": ast.unparse(call.func.value), "kind": _made_by(call, source)}
         if name == "learn" and library in ("stable_baselines3", "sb3_contrib") and told["kind"]:
             return _loop(_STABLE.format(**told, given=_of_stable(call, told["model"])), told["where"])
+        if last_name(call.func) == "fit" and library in ("keras", "tensorflow", "tf_keras"):
+            told["library"] = "keras" if "keras" in source.packages else "tensorflow.keras"
+            return _loop(_KERAS.format(**told, given=_of_keras(call)), told["where"])
         if name == "train" and library == "ultralytics" and told["kind"]:
             kept = [ast.unparse(each) for each in (*call.args, *call.keywords)
                     if getattr(each, "arg", "") not in _OF_ULTRALYTICS]  # fmt: skip
@@ -64,6 +74,15 @@ def _of_stable(call: ast.Call, model: str) -> str:
             if each.arg not in ("total_timesteps", "callback", "reset_num_timesteps")]  # fmt: skip
     callbacks = ", ".join([*map(ast.unparse, own), saver])
     return f"{first}{', '.join([f'callback=[{callbacks}]', *kept, 'reset_num_timesteps=False'])}"
+
+
+def _of_keras(call: ast.Call) -> str:
+    known = argument(call, "callbacks", 5)
+    own = [] if known is None else known.elts if isinstance(known, ast.List) else [ast.Starred(known)]
+    kept = [ast.unparse(each) for each in (*call.args[:5], *call.args[6:], *call.keywords)
+            if getattr(each, "arg", "") != "callbacks"]  # fmt: skip
+    callbacks = ", ".join([*map(ast.unparse, own), f'BackupAndRestore("{FOLDER}/backup")'])
+    return ", ".join([*kept, f"callbacks=[{callbacks}]"])
 
 
 def _made_by(call: ast.Call, source: Source) -> str:

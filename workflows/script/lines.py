@@ -10,12 +10,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import takewhile
 
-from argosy.workflows.script.learned import learned, means
+from argosy.workflows.script.learned import again, learned, means
 from argosy.workflows.script.source import Function, Source, counted, last_name
 from argosy.workflows.script.values import Values
 
 _COUNTS = ("range", "trange", "count")
-_LEARNS = ("backward", "manual_backward")
+LEARNS = ("backward", "manual_backward")
 _LONG = re.compile(r"(?i)epoch|episode|round|(?<![a-z])era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
 _BRINGS = re.compile(r"reduce_scatter|all_gather")
@@ -92,18 +92,14 @@ def _every(end: int | None) -> int:
 def loop_of(source: Source, values: Values, distributed: bool) -> Loop | None:
     """The outermost loop that counts and trains; None where it cannot be told."""
     for call in source.calls:
-        if last_name(call.func) in _LEARNS and _is_come_to(call, values):
-            around = max(_chains(call, source, values), key=len, default=[])
+        if last_name(call.func) in LEARNS and values.machine.comes_to(call):
+            around = max(chains(call, source, values), key=len, default=[])
             if around and (found := _described(around[-1], source, values, distributed)) is not None:
                 return found
     return None
 
 
-def _is_come_to(call: ast.Call, values: Values) -> bool:
-    return not values.machine.followed or call in values.machine.calls
-
-
-def _chains(
+def chains(
     node: ast.AST, source: Source, values: Values, entered: frozenset[ast.AST] = frozenset()
 ) -> Iterator[list[Turning]]:
     """The loops that a node stands in, the nearest first, those around each caller of its function, too."""
@@ -114,14 +110,14 @@ def _chains(
         if isinstance(above, Function):
             within = entered | {above}
             for call in values.bindings.calls_of(above):
-                known = call in source.calls and source.function_of(call) not in within and _is_come_to(call, values)
-                if known and means(call, above, source, values.bindings):
-                    yield from ([*inside, *more] for more in _chains(call, source, values, within))
+                known = call in source.calls and values.machine.comes_to(call)
+                if known and source.function_of(call) not in within and means(call, above, source, values.bindings):
+                    yield from ([*inside, *more] for more in chains(call, source, values, within))
             break
     yield inside
 
 
-def _turns(loop: ast.For, source: Source, values: Values) -> tuple[ast.stmt, ast.Call] | None:
+def turns(loop: ast.For, source: Source, values: Values) -> tuple[ast.stmt, ast.Call] | None:
     """What holds the ``range(...)`` of ``for epoch in tqdm(range(...))``, of ``with trange(...) as steps``, and of
     ``epochs = tqdm(range(...))``.
     """
@@ -147,13 +143,12 @@ def _range(node: ast.expr) -> ast.Call | None:
 
 
 def _described(loop: Turning, source: Source, values: Values, distributed: bool) -> Loop | None:
-    states = tuple(
-        each for each in dict.fromkeys(learned(loop, source, values)) if not _asks_more(each, source, values)
-    )
-    again = {target for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets
+    names = [] if again(loop, source, values) else [*dict.fromkeys(learned(loop, source, values))]
+    states = tuple(each for each in names if not _asks_more(each, source, values))
+    itself = {target for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets
              if ast.unparse(node.value).startswith(f"{ast.unparse(target)}.")}  # fmt: skip  # net = net.train()
     inside = {ast.unparse(each) for each in ast.walk(loop)
-              if isinstance(getattr(each, "ctx", None), ast.Store) and each not in again}  # fmt: skip
+              if isinstance(getattr(each, "ctx", None), ast.Store) and each not in itself}  # fmt: skip
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
@@ -168,7 +163,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
         made = Loop(source.where(loop), "", "", "", counter, states, counts, distributed, ", ".join(lacks),
                     turn=_turn_of(counter, loop, source))  # fmt: skip
         return made if counter else None
-    holder = _turns(loop, source, values)
+    holder = turns(loop, source, values)
     if holder is None or len(holder[1].args) > 2 or any(word.arg in ("start", "step") for word in holder[1].keywords):
         return None
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
@@ -207,10 +202,10 @@ def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:
     parts = [each[0] if len(each) == 1 else one for each, one in zip(kept, parts, strict=True)]
     names = [each for each in parts if isinstance(each, ast.Attribute)]
     flags = [flag for each in names if (flag := values.flag(each.attr)) is not None]
-    known = names and all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)
+    known = all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)
     left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
     set_later = {*values.bindings.attributes} & {flag.attribute for flag in flags}
-    return bool(known) and len(flags) == len(names) and not set_later and not any(left)
+    return known and len(flags) == len(names) and not set_later and not any(left)
 
 
 def _turn_of(counter: str, loop: Turning, source: Source) -> str:

@@ -107,6 +107,10 @@ class Machine(Answers):
     def _named(self) -> set[object]:
         return {word for each in self._source.nodes for word in _words(each)}
 
+    def comes_to(self, call: ast.Call) -> bool:
+        """Whether a run does, as far as it was followed."""
+        return not self.followed or call in self.calls
+
     def spend(self) -> None:
         """Count what is looked at."""
         self._steps += 1

@@ -23,6 +23,8 @@ class SavedAt:
     unless: str = ""
     library: str = ""
     rank_file: str = ""
+    better: str = ""
+    """The test for the best so far, without which it is not saved."""
 
 
 def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
@@ -34,13 +36,13 @@ def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:
     """
     found: dict[tuple[str, str], SavedAt] = {}
     of_runs = {each.folder for each in places if "*" in each.pattern.removesuffix("/**/*")}
-    of_runs |= {each.folder for each in places if "**" not in each.pattern and not _of_save(each.folder)}
+    of_runs |= {each.folder for each in places if "**" not in each.pattern and not of_save(each.folder)}
     for each in places:
         parts = each.folder.split("/")
         at = next((index for index, part in enumerate(parts) if "*" in part), len(parts))
         if parts[:1] == ["*"]:
             continue
-        named = next((index for index, part in enumerate(parts) if "*" in part and _of_save(part)), at)
+        named = next((index for index, part in enumerate(parts) if "*" in part and of_save(part)), at)
         tree = [*parts[at : named + 1], "**/*"] if at < len(parts) else [each.pattern]
         below = [*parts[at:], each.pattern] if each.folder in of_runs else tree
         folder, glob = "/".join(parts[:at]) or ".", "/".join(below)
@@ -57,7 +59,7 @@ def _numbered(each: SavedAt, others: Sequence[SavedAt]) -> SavedAt:
     return replace(each, pattern=f"{first}*[0-9]{end}") if alike and first and end else each
 
 
-def _of_save(folder: str) -> bool:
+def of_save(folder: str) -> bool:
     """Whether what is numbered in the path of a folder is a checkpoint by its name, and not a run."""
     numbered = [part for part in folder.split("/") if "*" in part]
     return any(re.search(r"(?i)checkpoint|ckpt|step|epoch|iter|save|snapshot", part) for part in numbered)

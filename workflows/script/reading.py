@@ -50,6 +50,7 @@ from argosy.workflows.script.settings import RUN_DIR, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
+from argosy.workflows.script.turns import at_end, next_number, on_top
 from argosy.workflows.script.values import Values
 
 Places = Sequence[SavedAt]
@@ -169,6 +170,9 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         enough=enough(source, values, places, flag),
         others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
         early=given_early(source),
+        on_top=on_top(source, values) if facts.trainer is None else "",
+        at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
+        anew=next_number(source, values),
         unsaved=not_saved(source, values, facts.saves, flag) if facts.trainer is None else "",
         kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
         model_beside=model_beside(source, values, flag, places) if facts.trainer is None else None,

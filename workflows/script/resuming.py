@@ -92,7 +92,7 @@ def loads_models_only(source: Source, values: Values) -> bool:
         name = last_name(call.func)
         owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         if _READS.search(name) and name not in own and not (
-            name == "load" or (name == "load_state_dict" and _MODELS.search(owner))
+            name in ("load", "load_file") or (name == "load_state_dict" and _MODELS.search(owner))
         ):  # fmt: skip
             return False
     text = "".join(ast.unparse(each) for each in source.nodes if isinstance(each, ast.Module))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.source import Function, Source, argument, last_name, plain
@@ -29,6 +29,8 @@ _LEARNT = ("optim", "opt_state", "param", "model", "weight", "state_dict")
 _OF_A_MODEL = re.compile(
     r"(?i)model|net|optim|param|weight|state|module|encoder|decoder|policy|actor|critic|agent|embed|ema$"
 )
+_WHOLE = re.compile(r"(?i)(^|_)(model|net|network|agent|policy|clf|classifier|regressor|estimator)$")
+"""So is an object called that is pickled as it is."""
 _MEASURED = re.compile(r"(?i)loss|acc|metric|hist|score|reward|auc")
 _SAYS_OF = ("str", "repr", "len", "type", "float", "int", "vars", "sum", "max", "min", "mean", "item")
 """What is left of a model in these is none."""
@@ -38,6 +40,8 @@ NUMBERED = "*[0-9]"
 """Folders that are named by a number, and perhaps a word before it; while they are written another follows it."""
 _TF = ("keras", "tensorflow", "tf_keras")
 _LIBRARIES: tuple[tuple[tuple[str, ...], str, int, str, str], ...] = (
+    (_TF, "Sequential().save", 0, "filepath", ""),
+    (_TF, "Model().save", 0, "filepath", ""),
     (_TF, ".ModelCheckpoint", 0, "filepath", ""),
     (_TF, ".BackupAndRestore", 0, "backup_dir", "/**/*"),
     (_TF, ".CheckpointManager", 1, "directory", "/**/*"),
@@ -70,12 +74,11 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
     if known := [*_of_library(call, source, values)]:
         yield from known
         return
-    if not isinstance(call.func, ast.Attribute):
-        if call.args[1:] and getattr(call.func, "id", "") in wrappers:
-            yield call.args[1], ""
-        return
-    name, owner = call.func.attr, call.func.value
+    name, owner = last_name(call.func), call.func.value if isinstance(call.func, ast.Attribute) else call.func
     base = last_name(owner)
+    if owner is call.func:  # it may be imported by its name: ``from safetensors.torch import save_file``
+        base, _, name = source.origin(owner).rpartition(".") if name not in wrappers else ("", "", name)
+        base = base.rpartition(".")[2]
     keywords = {word.arg: word.value for word in call.keywords}
     if name in _FILES and base in _OF_TORCH:
         keyword = keywords.get("f", keywords.get("filename"))
@@ -99,9 +102,13 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield call.args[1], "/*.safetensors"
     elif name == "save_state" and (folder := call.args[0] if call.args else keywords.get("output_dir")) is not None:
         yield folder, "/**/*"
-    elif name in ("save", "async_save") and "checkpoint_id" in keywords:
-        yield keywords["checkpoint_id"], "/**/*"
-    elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:
+    elif name in ("save", "async_save", "save_state_dict") and (place := _of_dcp(call, keywords, values)) is not None:
+        yield place, "/**/*"
+    elif (
+        name in ("savez", "savez_compressed")
+        and call.args
+        and (source.packages & {"jax", "flax"} or _is_read_again(call, source, values))
+    ):
         yield call.args[0], ""  # beside torch such a file is more likely data
     elif name == "dump" and pickles_a_state(call, source, values):
         yield call.args[1], ""
@@ -111,6 +118,14 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield owner, ""
     elif name in MOVES and (moved := moves(call)) is not None:
         yield moved[1], ""
+
+
+def _of_dcp(call: ast.Call, keywords: Mapping[str | None, ast.expr], values: Values) -> ast.expr | None:
+    """The folder that torch's distributed checkpoints are told of, or their FileSystemWriter is."""
+    given = [one for each in (*call.args, *keywords.values()) for one in (each, *values.bindings.origins(each))]
+    writers = (each for each in given if isinstance(each, ast.Call) and last_name(each.func) == "FileSystemWriter")
+    writer = next(writers, None)
+    return keywords.get("checkpoint_id") or (None if writer is None else argument(writer, "path", 0))
 
 
 def moves(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
@@ -164,7 +179,15 @@ def _whose(node: ast.expr, source: Source, values: Values) -> str:
 def pickles_a_state(call: ast.Call, source: Source, values: Values) -> bool:
     """Whether it pickles what was learnt, and not only what was measured in an epoch."""
     pickles = len(call.args) > 1 and values.machine.named(call.func) in _PICKLES
-    return pickles and holds_a_state(call, source, values, _LEARNT)
+    return pickles and (_WHOLE.search(last_name(call.args[0])) is not None
+                        or holds_a_state(call, source, values, _LEARNT))  # fmt: skip
+
+
+def _is_read_again(call: ast.Call, source: Source, values: Values) -> bool:
+    """Whether a script without torch reads what it writes there."""
+    loads = [each for each in source.calls if last_name(each.func) == "load" and each.args]
+    known = {*values.guesses(call.args[0])} if "torch" not in source.packages else set()
+    return any(known.intersection(values.guesses(each.args[0])) for each in loads)
 
 
 def _is_bytes_of_flax(call: ast.Call, source: Source) -> bool:

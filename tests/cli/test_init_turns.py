@@ -1,0 +1,128 @@
+"""init on which turns a restart takes: what is saved at the end only, for the best only, into a folder of each start's
+own, and by what library.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+TORCH = "import argparse, os, torch\np = argparse.ArgumentParser()\np.add_argument('--resume')\n"
+TORCH += "p.add_argument('--epochs', type=int, default=9)\nargs = p.parse_args()\n"
+MADE = "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nfirst = 0\n"
+LOADED = "    s = torch.load(args.resume)\n    model.load_state_dict(s['model'])\n"
+LOADED += "    optimizer.load_state_dict(s['optimizer'])\n    first = s['epoch'] + 1\n"
+RESUMED = f"{TORCH}{MADE}if args.resume:\n{LOADED}"
+TURN = "    loss = model(x)\n    loss.backward()\n    optimizer.step()\n"
+STATE = "{'model': model.state_dict(), 'optimizer': optimizer.state_dict(), 'epoch': epoch}"
+SAVE = f"torch.save({STATE}, 'o/m.pt')\n"
+GROUP = "import torch.distributed as dist\ndist.init_process_group('nccl')\n"
+NEWEST = ["--resume", "{newest}"]
+SAME = ["--resume", "o/m.pt"]
+ANEW = "n = 0\nwhile os.path.exists(f'o/run{n}'):\n    n += 1\nout = f'o/run{n}'\nos.makedirs(out)\n"
+LISTED = "n = max([int(each[3:]) for each in os.listdir('o')]) + 1\nout = f'o/run{n}'\nos.makedirs(out)\n"
+FOUND = f"if os.path.exists(out + '/m.pt'):\n{LOADED.replace('args.resume', 'out + chr(47) + chr(109)')}"
+
+CASES = {
+    "a state that is saved only when the loop has ended": (
+        f"{RESUMED}for epoch in range(first, args.epochs):\n{TURN}{SAVE}",
+        ("o", ["m.pt"], SAME, "saves only when its loop has ended: what is killed before begins anew. For it to go on"),
+    ),
+    "a state that a function saves which the loop calls": (
+        f"{RESUMED}def keep(epoch):\n    {SAVE}for epoch in range(first, args.epochs):\n{TURN}    keep(epoch)\n",
+        ("o", ["m.pt"], SAME, "--resume with a value\n"),
+    ),
+    "a function that saves and is handed on may be called in the loop": (
+        f"{RESUMED}def keep(epoch):\n    {SAVE}def run(hook):\n    for epoch in range(first, args.epochs):\n"
+        f"{TURN.replace('    ', '        ')}        hook(epoch)\nrun(keep)\n",
+        ("o", ["m.pt"], SAME, "--resume with a value\n"),
+    ),
+    "the best alone": (
+        f"{RESUMED}least = 1e9\nfor epoch in range(first, args.epochs):\n{TURN}    if loss < least:\n"
+        f"        least = loss\n        {SAVE}",
+        ("o", ["m.pt"], SAME, "saves only if loss < least: a restart takes the turns since the best again"),
+    ),
+    "the best, and each": (
+        f"{RESUMED}for epoch in range(first, args.epochs):\n{TURN}    {SAVE}    if loss < best:\n        {SAVE}",
+        ("o", ["m.pt"], SAME, "--resume with a value\n"),
+    ),
+    "turns that come on top after a restart": (
+        f"{RESUMED}for epoch in range(first, first + args.epochs):\n{TURN}    {SAVE}",
+        ("o", ["m.pt"], SAME, "takes args.epochs turns from first on, however many were taken: a restart"),
+    ),
+    "a folder of a number that is free finds nothing of another start": (
+        f"{TORCH}{ANEW}{MADE}{FOUND}for epoch in range(first, 9):\n{TURN}    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["run*/m.pt"], None, "if the script goes on with it, name it with --resume-arg. For it to go on write"),
+    ),
+    "a folder of the next number of those that are there": (
+        f"{TORCH}{LISTED}{MADE}{FOUND}for epoch in range(first, 9):\n{TURN}    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["run*/m.pt"], None, "if the script goes on with it, name it with --resume-arg. For it to go on write"),
+    ),
+    "such a folder, and a flag that names the newest": (
+        f"{ANEW.replace('n = 0', f'{RESUMED}n = 0')}for epoch in range(first, 9):\n{TURN}"
+        f"    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["run*/m.pt"], NEWEST, "{newest} stands for what was written last\n"),
+    ),
+    "what is imported by its name, and loads a model alone": (
+        f"from safetensors.torch import load_file, save_file\n{TORCH}{MADE}if args.resume:\n"
+        "    model.load_state_dict(load_file(args.resume))\n"
+        f"for epoch in range(9):\n{TURN}    save_file(model.state_dict(), f'o/m{{epoch}}.safetensors')\n",
+        ("o", ["m*.safetensors"], NEWEST, "an optimizer's state or a step: a restart begins anew with that model. For"),
+    ),
+    "torch's distributed checkpoints by a writer": (
+        f"from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter, load, save\n{TORCH}{GROUP}{MADE}"
+        f"if args.resume:\n    load({{}}, storage_reader=FileSystemReader(args.resume))\n"
+        f"for epoch in range(9):\n    save({{'epoch': epoch}}, storage_writer=FileSystemWriter(f'o/step{{epoch}}'))\n",
+        ("o", ["step*/**/*"], NEWEST, "torch.distributed.checkpoint writes such a file for each rank"),
+    ),
+    "an object that is called takes the step": (
+        f"{TORCH}class Scaler:\n    def __call__(self, loss, optimizer):\n        loss.backward()\n"
+        f"        optimizer.step()\n    def state_dict(self):\n        return {{}}\nscaler = Scaler()\n{MADE}"
+        f"for epoch in range(9):\n    scaler(model(x), optimizer)\n    torch.save(model.state_dict(), 'o/m.pt')\n",
+        ("o", ["m.pt"], None, 'torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch"'),
+    ),
+    "the model that its caller made an optimizer of": (
+        f"{TORCH}def fit(net, adam):\n    for epoch in range(9):\n        net(x).backward()\n        adam.step()\n"
+        f"        torch.save(net, 'o/m.pt')\n{MADE}fit(model, optimizer)\n",
+        ("o", ["m.pt"], None, 'net.load_state_dict(state["net"])'),
+    ),
+    "one loop that trains one model after another gets no lines": (
+        f"{TORCH}def fit(net, adam):\n    for epoch in range(9):\n        net.train()\n        net(x).backward()\n"
+        f"        adam.step()\n        torch.save(net.state_dict(), 'o/m.pt')\n{MADE}fit(model, optimizer)\n"
+        "fit(model, optimizer)\n",
+        ("o", ["m.pt"], None, "if the script goes on with it, name it with --resume-arg\n"),
+    ),
+    "Composer's autoresume follows a link": (
+        "from composer import Trainer\nTrainer(model=m, save_folder='o', autoresume=True).fit()\n",
+        ("o", ["ep*-ba*-rank*.pt"], None, "Trainer(model=m, save_folder='o', load_path=max(glob.glob("),
+    ),
+    "Composer that a flag tells": (
+        f"from composer import Trainer\n{TORCH}Trainer(save_folder='o', save_filename='e{{epoch}}', "
+        "load_path=args.resume).fit()\n",
+        ("o", ["e*"], NEWEST, 'unit = ["e*"]'),
+    ),
+    "an object that is pickled as it is": (
+        "import pickle\nfor epoch in range(9):\n    agent.learn()\n"
+        "    with open('o/agent.pkl', 'wb') as file:\n        pickle.dump(agent, file)\n",
+        ("o", ["agent.pkl"], None, "every restart may begin anew"),
+    ),
+    "arrays that a script without torch reads again": (
+        "import os, numpy as np\nif os.path.exists('o/w.npz'):\n    w = np.load('o/w.npz')['w']\n"
+        "for epoch in range(9):\n    np.savez('o/w.npz', w=w)\n",
+        ("o", ["w.npz"], None, "line 2 looks for it and goes on by itself"),
+    ),
+    "Keras's own loop": (
+        "import keras\nmodel = keras.Sequential([])\nmodel.fit(x, y, epochs=9, callbacks=[own])\n"
+        "model.save('o/m.keras')\n",
+        ("o", ["m.keras"], None, 'model.fit(x, y, epochs=9, callbacks=[own, BackupAndRestore("o/backup")])'),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_restart_takes(name: str, initialized) -> None:
+    script, (folder, include, resume, words) = CASES[name]
+    code, found, said = initialized({"train.py": script})
+    assert code == 0, said
+    kept = found["checkpoint"]
+    assert (kept["path"], kept.get("include"), kept.get("resume_args")) == (folder, include, resume), said
+    assert words in said

@@ -1,0 +1,115 @@
+"""In which of a training's turns a script saves, and which turns a restart takes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from argosy.workflows.script.lines import LEARNS, chains, turns
+from argosy.workflows.script.places import SavedAt
+from argosy.workflows.script.source import Function, Source, counted, last_name
+from argosy.workflows.script.values import Values
+from argosy.workflows.script.writers import targets, wrappers_of
+
+_BEST = re.compile(r"(?i)best|lowest|highest|improved|better")
+_LOOKS = ("exists", "isdir", "is_dir", "isfile", "is_file")
+_LISTS = ("listdir", "glob", "iglob", "iterdir", "scandir")
+_DEEPEST = 2
+
+
+def on_top(source: Source, values: Values) -> str:
+    """Where the outermost loop that trains takes all its turns once more after a restart: ``range(done, done + n)``."""
+    for loop in (chain[-1] for chain in _trained(source, values)):
+        holder = turns(loop, source, values) if isinstance(loop, ast.For) else None
+        if holder is None or len(holder[1].args) != 2 or isinstance(holder[1].args[0], ast.Constant):
+            continue
+        first, last = holder[1].args
+        for each in (last, *(values.bindings.bound(last) if isinstance(last, ast.Name) else ())):
+            if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add):
+                parts = [ast.unparse(each.left), ast.unparse(each.right)]
+                more = [one for one in parts if one != ast.unparse(first)]
+                if len(more) == 1 and not more[0].isdecimal():
+                    return f"{source.where(holder[0])} takes {more[0]} turns from {ast.unparse(first)} on"
+    return ""
+
+
+def at_end(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
+    """Where it saves, if all that it saves comes behind the loops that train; "" where that is not certain."""
+    at, wrappers = {each.where for each in places}, wrappers_of(source)
+    saving = [call for call in source.calls if source.where(call) in at
+              and next(targets(call, source, wrappers, values), None) is not None]  # fmt: skip
+    training = {loop for chain in _trained(source, values) for loop in chain}
+    # What makes an object has methods that may be called anywhere.
+    sure = all(last_name(call.func)[:1].islower() and _is_called_here(call, source, values) for call in saving)
+    around = {loop for call in saving if sure for chain in chains(call, source, values) for loop in chain}
+    return source.where(saving[0]) if sure and saving and training and not around & training else ""
+
+
+def _trained(source: Source, values: Values) -> list[list[ast.For | ast.While]]:
+    """The loops around each step of a training, the nearest first."""
+    learns = (call for call in source.calls if last_name(call.func) in LEARNS and values.machine.comes_to(call))
+    return [chain for call in learns for chain in chains(call, source, values) if chain]
+
+
+def _is_called_here(call: ast.AST, source: Source, values: Values, depth: int = 4) -> bool:
+    """Whether all that leads to it is seen: no function on the way is handed on as a value."""
+    around = source.function_of(call)
+    if around is None:
+        return True
+    callers = values.bindings.calls_of(around)
+    called = {each.func for each in source.nodes if isinstance(each, ast.Call)}
+    handed = any(isinstance(each, ast.Name | ast.Attribute) and last_name(each) == around.name and each not in called
+                 and isinstance(each.ctx, ast.Load) for each in source.nodes)  # fmt: skip
+    if handed or not callers:
+        return not handed and bool(around.decorator_list or around.name == "main")
+    return bool(depth) and all(_is_called_here(each, source, values, depth - 1) for each in callers)
+
+
+def only_better(call: ast.Call, source: Source, values: Values, depth: int = _DEEPEST) -> str:
+    """The test for what is better than all before, which it is made under, here or where its function is called."""
+    if any(word.arg == "save_best_only" and ast.unparse(word.value) == "True" for word in call.keywords):
+        return "it is the best so far"  # Keras's
+    below: ast.AST = call
+    for above in source.above(call):
+        if isinstance(above, ast.If) and below in above.body:
+            both = isinstance(above.test, ast.BoolOp) and isinstance(above.test.op, ast.And)
+            parts = above.test.values if both and isinstance(above.test, ast.BoolOp) else [above.test]
+            if any(_is_better(each, above) for each in parts):
+                return ast.unparse(above.test)
+        if isinstance(above, Function):
+            callers = [each for each in values.bindings.calls_of(above) if each in source.calls]
+            found = [only_better(each, source, values, depth - 1) for each in callers] if depth else []
+            return found[0] if found and all(found) else ""
+        below = above
+    return ""
+
+
+def _is_better(test: ast.expr, node: ast.If) -> bool:
+    """``loss < best``, also where it then becomes the best; ``is_best``."""
+    if isinstance(test, ast.Name | ast.Attribute):
+        return _BEST.search(last_name(test)) is not None
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)):
+        return False
+    sides = [ast.unparse(test.left), ast.unparse(test.comparators[0])]
+    kept = {(ast.unparse(target), ast.unparse(each.value)) for each in ast.walk(node) if isinstance(each, ast.Assign)
+            for target in each.targets}  # fmt: skip
+    return any(map(_BEST.search, sides)) or bool(kept & {(sides[0], sides[1]), (sides[1], sides[0])})
+
+
+def next_number(source: Source, values: Values) -> str:
+    """Where each start gets a number that no other has: of those that are there the next one; "" for nowhere."""
+    for node in source.nodes:
+        if isinstance(node, ast.While) and any(counted(each) is not None for each in ast.walk(node)):
+            free = isinstance(node.test, ast.Call) and last_name(node.test.func) in _LOOKS
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and ast.unparse(node.right) == "1":
+            shown = [node.left, *(values.bindings.bound(node.left) if isinstance(node.left, ast.Name) else ())]
+            shown += [one for each in shown for name in ast.walk(each) if isinstance(name, ast.Name)
+                      for one in values.bindings.bound(name)]  # fmt: skip
+            calls = {last_name(one.func) for each in shown for one in ast.walk(each) if isinstance(one, ast.Call)}
+            free = bool(calls & {*_LISTS}) and bool(calls & {"max", "len"})
+        else:
+            continue
+        if free:
+            return source.where(node)
+    return ""
