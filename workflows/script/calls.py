@@ -212,6 +212,8 @@ class Calls(Statements, Library):
                 value = args[place]
             elif name in named:
                 value = named.pop(name)
+            elif entry and (kind := self.configures(function, name)) is not None:
+                value = self.of_dataclass(kind)
             else:
                 value = self._untold(name, defaults.get(name), more, function.frame, entry)
             inside.names[name] = value
@@ -221,6 +223,10 @@ class Calls(Statements, Library):
             left = {key: value for key, value in named.items() if key not in inside.names}
             inside.names[told.kwarg.arg] = more if more is not None and not left else (
                 self.told_by_name() if entry and not left else left)  # fmt: skip
+
+    def configures(self, function: FunctionValue, name: str) -> Value:
+        """The class of the settings that a command is given; None where its parameter is anything else."""
+        raise NotImplementedError
 
     def asked(self, name: str, default: ast.expr | None) -> Value:
         """What the command line makes of a parameter whose function is a command; None where its default counts."""
@@ -287,14 +293,3 @@ class Calls(Statements, Library):
             elif name in kind.attributes:
                 value = kind.attributes[name]
                 made.attributes[name] = [*value] if isinstance(value, list) else value
-
-    def of_dataclass(self, kind: Value) -> Value:
-        """What a parser makes of a class whose fields are its flags."""
-        if not isinstance(kind, ClassValue):
-            return self.settings
-        made = self._made(kind, [], {})
-        if isinstance(made, Instance):
-            for name in [*made.attributes]:
-                if (known := self.told(name)) is not None:
-                    made.attributes[name] = known
-        return made
