@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_file
+from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_file, words_of_parts
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
@@ -72,7 +72,7 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
 
 def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
-    if facts.parts:
+    if flag is not None and facts.parts:
         return _apart(facts, folder)
     if flag is not None:
         switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
@@ -87,12 +87,9 @@ def _apart(facts: ScriptFacts, folder: str) -> tuple[list[str], str]:
     """Of flags that each name the file of a part: all of them, or none."""
     names = " and ".join(flag.name for flag, _ in facts.parts)
     why = f"{facts.parts[0][0].where}: {names} each name the file of a part of what is saved"
-    words = list[str]()
-    for flag, place in facts.parts:
-        if place is None or place.folder != folder or place.unless:
-            return [], f"{why}, and which file each takes was not seen: say all, with --resume-arg"
-        words += words_of(flag.name, f"{{newest:{place.pattern}}}" if "*" in place.pattern else
-                          f"{folder}/{place.pattern}")  # fmt: skip
+    words = words_of_parts(facts, folder)
+    if not words:
+        return [], f"{why}, and which file each takes was not seen: say all, with --resume-arg"
     return words, f"{why}, and are given the newest of each"
 
 

@@ -281,15 +281,16 @@ class Calls(Statements, Library):
 
     def _fields(self, kind: ClassValue, made: Instance, args: list[Value], named: dict[str, Value]) -> None:
         """A dataclass's."""
-        for base in kind.bases:
-            if isinstance(base, ClassValue):
-                self._fields(base, made, [], {})
+        whole = self.whole(kind)
+        given = {**dict(zip(whole, args, strict=False)), **named}
+        for name, value in {**whole, **given}.items():
+            if value is not ...:
+                made.attributes[name] = [*value] if isinstance(value, list) and name not in given else value
+
+    def whole(self, kind: ClassValue) -> dict[str, Value]:
+        """The fields of a class, and what they are by default; ``...`` for none."""
+        bases = [one for base in kind.bases for one in choices(base) if isinstance(one, ClassValue)]
+        above = {name: value for each in bases for name, value in self.whole(each).items()}
         names = [each.target.id for each in kind.node.body
                  if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
-        given = {**dict(zip(names, args, strict=False)), **named}
-        for name in [*names, *(key for key in given if key not in names)]:
-            if name in given:
-                made.attributes[name] = given[name]
-            elif name in kind.attributes:
-                value = kind.attributes[name]
-                made.attributes[name] = [*value] if isinstance(value, list) else value
+        return above | {name: kind.attributes.get(name, ...) for name in names}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from argosy.workflows.script.calls import Calls
-from argosy.workflows.script.domain import ClassValue, FunctionValue, Instance, Unknown, Value, choices
+from argosy.workflows.script.domain import ClassValue, FunctionValue, Instance, Unknown, Value
 from argosy.workflows.script.source import plain
 
 
@@ -26,22 +26,14 @@ class Configured(Calls):
                 return kind
         says = next((each.annotation for each in node.args.args if each.arg == name), None)
         kind = self.evaluate(says, function.frame) if isinstance(says, ast.Name | ast.Attribute) else None
-        return kind if isinstance(kind, ClassValue) and self._whole(kind) else None
+        return kind if isinstance(kind, ClassValue) and self.whole(kind) else None
 
     def of_dataclass(self, kind: Value) -> Value:
         """What a parser makes of a class whose fields are its flags, or of a function whose parameters are."""
         if isinstance(kind, FunctionValue):
             return self._enter(kind, [], {}, entry=True)
-        return self._made(kind, [], self._as_told(self._whole(kind), "")) if isinstance(kind, ClassValue) else (
+        return self._made(kind, [], self._as_told(self.whole(kind), "")) if isinstance(kind, ClassValue) else (
             self.settings)  # fmt: skip
-
-    def _whole(self, kind: ClassValue) -> dict[str, Value]:
-        """The fields of a class, and what they are by default."""
-        bases = [one for base in kind.bases for one in choices(base) if isinstance(one, ClassValue)]
-        above = {name: value for each in bases for name, value in self._whole(each).items()}
-        names = [each.target.id for each in kind.node.body
-                 if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
-        return above | {name: kind.attributes.get(name) for name in names}
 
     def _as_told(self, fields: dict[str, Value], above: str) -> dict[str, Value]:
         """Those that the command line, or a file of settings, says; also in the objects that some are."""
@@ -50,7 +42,7 @@ class Configured(Calls):
             if isinstance(value, Instance):
                 value.attributes |= self._as_told(value.attributes, f"{above}{name}.")
                 continue
-            plain = ast.Constant(value) if isinstance(value, str | int | float | None) else None
+            plain = ast.Constant(None if value is ... else value)
             known = self.asked(f"{above}{name}", plain) if above else None
             known = self.asked(name, plain) if known is None else known
             if known is not None:

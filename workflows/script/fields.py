@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from argosy.workflows.script.flags import Flag, is_true
@@ -14,9 +14,6 @@ _FLAT = {"HfArgumentParser", "TrlParser", "simple_parsing", "parse_args_into_dat
 _DOTTED = {"tyro", "draccus", "pyrallis", "add_class_arguments", "add_dataclass_arguments"}
 """They call a field of a field by both names."""
 _HYDRAS = {"structured", "ConfigStore"}
-Kinds = Mapping[str, "ast.ClassDef | Function"]
-Root = tuple[str, str, str]
-"""The name of a class, what stands before its fields' names, and what behind."""
 
 
 def fields(source: Source) -> list[Flag]:
@@ -24,20 +21,36 @@ def fields(source: Source) -> list[Flag]:
     used = {getattr(node, "id", None) or getattr(node, "attr", None) for node in source.nodes}
     if not used & {*_FLAT, *_DOTTED, *_HYDRAS}:
         return []
-    kinds: Kinds = {node.name: node for node in source.nodes if isinstance(node, ast.ClassDef | Function)}
+    kinds = {node.name: node for node in source.nodes if isinstance(node, ast.ClassDef | Function)}
     roots = [each for each in dict.fromkeys(_roots(source, used)) if each[0] in kinds]
     if not roots and used & {*_FLAT, *_DOTTED}:
         roots = [(node.name, "--", "") for node in source.nodes
                  if isinstance(node, ast.ClassDef) and source.class_of(node) is None]  # fmt: skip
-    dotted = not used & _FLAT
-    found = [flag for name, before, behind in roots
-             for flag in _below(kinds, name, before, behind, dotted, source, "tyro" in used)]  # fmt: skip
+
+    def below(name: str, before: str, behind: str, depth: int = 5) -> Iterator[Flag]:
+        node = kinds[name]
+        for base in node.bases if isinstance(node, ast.ClassDef) and depth else ():
+            if last_name(base) in kinds:
+                yield from below(last_name(base), before, behind, depth - 1)
+        for own, says, value, where in _written(node):
+            named = {each.id for each in ast.walk(says) if isinstance(each, ast.Name)} if says is not None else set()
+            if depth and (inside := [each for each in named & {*kinds} if any(_written(kinds[each]))]):
+                longer = before if used & _FLAT else f"{before}{own}."
+                yield from below(inside[0], longer, behind, depth - 1) if len(inside) == 1 else ()
+                continue
+            switch = says is not None and ast.unparse(says) == "bool" and not behind
+            truth = "True" if switch and "tyro" not in used else ""
+            yield Flag(f"{before}{own}{behind}", not switch or bool(truth), plain(value), False, source.where(where),
+                       dest=own, computed=is_true(value), truth=truth)  # fmt: skip
+
+    found = [flag for root in roots for flag in below(*root)]
     named = Counter(flag.dest for flag in found)
     return [flag if named[flag.dest] == 1 or "." not in flag.name else replace(flag, dest=flag.name.strip("-="))
             for flag in found]  # fmt: skip
 
 
-def _roots(source: Source, used: set[str | None]) -> Iterator[Root]:
+def _roots(source: Source, used: set[str | None]) -> Iterator[tuple[str, str, str]]:
+    """Names of classes, what stands before the names of their fields, and what behind."""
     commands = {word.value.value for node in source.nodes for each in getattr(node, "decorator_list", [])
                 for word in getattr(each, "keywords", [])
                 if word.arg == "config_name" and isinstance(word.value, ast.Constant)}  # fmt: skip
@@ -59,28 +72,6 @@ def _roots(source: Source, used: set[str | None]) -> Iterator[Root]:
         says = main.args.args[0].annotation  # @draccus.wrap() def main(config: Config)
         if says is not None and any(ast.unparse(each).endswith(".wrap()") for each in main.decorator_list):
             yield last_name(says), "--", ""
-
-
-def _below(
-    kinds: Kinds, name: str, before: str, behind: str, dotted: bool, source: Source, of_tyro: bool, depth: int = 5
-) -> Iterator[Flag]:
-    node = kinds[name]
-    if isinstance(node, ast.ClassDef):
-        for base in node.bases if depth else ():
-            if last_name(base) in kinds:
-                yield from _below(kinds, last_name(base), before, behind, dotted, source, of_tyro, depth - 1)
-    for own, says, value, where in _written(node):
-        inside = {each.id for each in ast.walk(says) if isinstance(each, ast.Name)} & {*kinds} if says else set()
-        inside = {each for each in inside if any(_written(kinds[each]))}
-        if inside and depth:
-            longer = f"{before}{own}." if dotted else before
-            for each in inside if len(inside) == 1 else ():
-                yield from _below(kinds, each, longer, behind, dotted, source, of_tyro, depth - 1)
-            continue
-        switch = says is not None and ast.unparse(says) == "bool" and not behind
-        truth = "True" if switch and not of_tyro else ""
-        yield Flag(f"{before}{own}{behind}", not switch or bool(truth), plain(value), False, source.where(where),
-                   dest=own, computed=is_true(value), truth=truth)  # fmt: skip
 
 
 def _written(node: ast.ClassDef | Function) -> Iterator[tuple[str, ast.expr | None, ast.expr | None, ast.AST]]:

@@ -171,6 +171,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
     if flag is None and facts.trainer is None:
         facts = replace(facts, restored_by=switch_back(source, values, places))
         flag = facts.restored_by
+    of_model = facts.of_model[0] if facts.of_model is not None else None
     counted = numbered(source, values, None if flag is None or flag.takes_value else flag)
     return replace(
         facts,
@@ -189,7 +190,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         early=given_early(source),
         unsaved=not_saved(source, values, facts.saves, flag) if facts.trainer is None else "",
         kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
-        parts=parts(source, values, flag, places) if facts.trainer is None else (),
+        parts=parts(source, values, flag or of_model, places) if facts.trainer is None else (),
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),
