@@ -104,7 +104,7 @@ CASES = {
         APART,
         [],
         ("o", ["state.pt", "last.pt"], ["--start_weights", "o/last.pt", "--optimizer_state", "o/state.pt"], ONE,
-         "of which only an optimizer gets its state, and --start_weights the model"),
+         "--start_weights and --optimizer_state each name the file of a part of what is saved"),
     ),
     "what is read again beside a model in the folder of the code": (
         f"{PARSER}{PARSED}torch.save(m.state_dict(), 'final.pt')\n"

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_file
+from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_file, words_of_parts
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
@@ -69,7 +69,8 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
     other = facts.restored_by
     if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
         flag = None  # a file of somebody's choice; its own it finds itself
-    if flag is not None and facts.others and facts.trainer is None:
+    chosen = other is not None and other != flag and other.takes_value  # whose file that is, another flag says
+    if flag is not None and facts.others and facts.trainer is None and not chosen:
         why = (
             f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves: every restart may begin"
         )
@@ -77,11 +78,15 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
     if flag is not None and facts.unsaved:
         why = f"{flag.where} declares {flag.name}, but {facts.unsaved}: a restart with it fails"
         return [], f"{why}, one without it begins anew{lines_of(facts, folder)}"
-    if flag is not None and not flag.takes_value and facts.enough:
+    switch = flag is not None and not flag.takes_value
+    if flag is not None and switch and facts.numbered and any("*" in Path(each).name for each in patterns):
+        why = f"{flag.where} declares {flag.name}; {facts.numbered[-1]} numbers what the script goes on from"
+        return [flag.name, *facts.numbered, STEP], why
+    if flag is not None and switch and facts.enough:
         return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
-    if facts.loads and flag is not None and not flag.takes_value and other is not None and other != flag:
+    if facts.loads and switch and other is not None and other != flag:
         return [], f"{facts.loads} looks for it and goes on by itself"
-    if flag is not None and not flag.takes_value and other is not None and other != flag:
+    if flag is not None and switch and other is not None and other != flag:
         # The switch only says how far to go on from what the other flag names.
         path, why = _told(facts, other, folder, patterns)
         return [flag.name, *path] if path else [], f"{flag.where} declares {flag.name}; {why}"
@@ -90,8 +95,8 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[li
 
 def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
-    if flag is not None and facts.model_beside is not None:
-        return _apart(facts, flag, facts.model_beside, folder)
+    if flag is not None and facts.parts:
+        return _apart(facts, folder)
     if flag is not None:
         switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
         told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
@@ -101,17 +106,14 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     return by_script(facts, folder, patterns)
 
 
-def _apart(facts: ScriptFacts, flag: Flag, model: Flag, folder: str) -> tuple[list[str], str]:
-    """Of a flag that names an optimizer's file: that, and beside it the model's."""
-    kept = [each for each in fixed(facts.saves) if each.folder == folder and not each.unless]
-    whole, alone = ([each.pattern for each in kept if each.whole is wanted] for wanted in (True, False))
-    alone = [each for each in alone if "*" not in each] or alone
-    why = f"{flag.where} declares {flag.name}, of which only an optimizer gets its state, and {model.name} the model"
-    if len(whole) != 1 or len(alone) != 1:
-        return [], f"{why}: say both, with --resume-arg"
-    told = [each if "*" not in each else f"{{newest:{each}}}" for each in (*alone, *whole)]
-    paths = [each if each.startswith("{") else f"{folder}/{each}" for each in told]
-    return [*words_of(model.name, paths[0]), *words_of(flag.name, paths[1])], why
+def _apart(facts: ScriptFacts, folder: str) -> tuple[list[str], str]:
+    """Of flags that each name the file of a part: all of them, or none."""
+    names = " and ".join(flag.name for flag, _ in facts.parts)
+    why = f"{facts.parts[0][0].where}: {names} each name the file of a part of what is saved"
+    words = words_of_parts(facts, folder)
+    if not words:
+        return [], f"{why}, and which file each takes was not seen: say all, with --resume-arg"
+    return words, f"{why}, and are given the newest of each"
 
 
 def _from_folder(found: tuple[list[str], str], folder: str) -> tuple[list[str], str]:

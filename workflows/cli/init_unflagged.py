@@ -75,7 +75,7 @@ def _of_model(
         path = f"{{newest:{numbered[0]}}}"
     words = words_of(flag.name, path)
     if len(numbered) > 1:
-        words = _of_each_kind(facts, numbered)
+        words = words_of_parts(facts, folder)
     if facts.counts_on and len(numbered) == 1:
         why = f"{where} loads what {flag.name} names, and takes its step from the name"
         return words, f"{why}; no optimizer's state is loaded"
@@ -85,13 +85,14 @@ def _of_model(
     return [], f"{why}{newest}{lines_of(facts, folder)}"
 
 
-def _of_each_kind(facts: ScriptFacts, numbered: Sequence[str]) -> list[str]:
-    """What the flags of models of several kinds are given: ``--netG`` the newest ``netG_epoch_*.pth``."""
+def words_of_parts(facts: ScriptFacts, folder: str) -> list[str]:
+    """What flags that each name the file of a part are given; [] where it was not seen of one."""
     words = list[str]()
-    for glob in numbered:
-        alike = (each for each in facts.flags if each.takes_value and Path(glob).name.startswith(each.attribute))
-        if (flag := next(alike, None)) is not None:
-            words += words_of(flag.name, f"{{newest:{glob}}}")
+    for flag, place in facts.parts:
+        if place is None or place.folder != folder or place.unless:
+            return []
+        name = f"{{newest:{place.pattern}}}" if "*" in place.pattern else f"{folder}/{place.pattern}"
+        words += words_of(flag.name, name)
     return words
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from argosy.workflows.script.calls import Calls
+from argosy.workflows.script.configured import Configured
 from argosy.workflows.script.domain import FIRST_HOLE, LIBRARY, Absent, File, Unknown, Value, choices
 from argosy.workflows.script.flags import Flag
 
@@ -15,7 +15,7 @@ _MOST_SEEN = 60
 _SAVES = re.compile(r"^(?!numpy|PIL|matplotlib|cv2).*(\.save\w*$|Checkpoint|Trainer\(\)\.(train|fit)$)")
 
 
-class Answers(Calls):
+class Answers(Configured):
     """Keeps what each call was given."""
 
     def __init__(self) -> None:
@@ -25,12 +25,16 @@ class Answers(Calls):
         """What the arguments of calls were."""
         self.calls: dict[ast.Call, list[tuple[Flag, ...]]] = {}
         """The calls that were come to, and the flags that this needed, each time."""
+        self.declared: list[tuple[ast.Call, list[Value], dict[str, Value]]] = []  # flags whose names are made
         self.unpacked: dict[ast.Call, dict[str, Value]] = {}  # what calls were given by name, in ``**more`` too
 
     def saw(self, node: ast.Call, args: list[Value], named: dict[str, Value]) -> None:
         """A call was come to."""
         self.calls.setdefault(node, []).append(self.needs)
         self._saved = self._saved or _SAVES.search(self.named(node.func)) is not None
+        said = any(isinstance(each, ast.Constant) for each in node.args)
+        if not said and getattr(node.func, "attr", "") == "add_argument":
+            self.declared.append((node, args, named))
         starred = any(isinstance(each, ast.Starred) for each in node.args)
         given = {} if starred else dict(zip(node.args, args, strict=False))
         given |= {word.value: named[word.arg] for word in node.keywords if word.arg in named}

@@ -55,11 +55,14 @@ def asked_for(source: Source, values: Values, flags: Sequence[Flag], settings: S
         for above in reversed([*source.above(call)]):
             for node in ast.walk(above.test) if isinstance(above, ast.If) else ():
                 name, text = _setting(node)
-                like = _PATH.search(name) or (name in last and _OF_KEY.search(name) and not OTHERS.search(name))
-                on = whole or "resume" in name or last_name(call.func) in ("load_state", "load_checkpoint")
+                low = name.lower()  # yacs has them in capitals
+                like = _PATH.search(low) or (name in last and _OF_KEY.search(low) and not OTHERS.search(low))
+                on = whole or "resume" in low or last_name(call.func) in ("load_state", "load_checkpoint")
                 if like and name not in known and on:
-                    words = _words_of_yacs(source, text) or _words_of_dots(source, last.get(name, ""))
-                    rank = (_restores(call, source), "resume" in name, call in come_to)
+                    words = _words_of_yacs(source, text) or _words_of_dots(
+                        source, text, key_named(name, text, settings.keys)
+                    )
+                    rank = (_restores(call, source), "resume" in low, call in come_to)
                     switch = _switch_of(call, settings)
                     if (path := _given_for(call, name, {*last})) is not None:
                         (name, text), switch = path, text
@@ -120,26 +123,36 @@ def _restores(call: ast.Call, source: Source) -> bool:
     return feeds_an_optimizer(call, source) or any(GOES_ON.search(ast.unparse(each)) for each in named)
 
 
-def _words_of_dots(source: Source, key: str) -> tuple[str, ...]:
+def _words_of_dots(source: Source, text: str, key: str) -> tuple[str, ...]:
     """``--options run.resume=`` where OmegaConf reads words of the command line as keys with dots."""
-    reads = any(last_name(call.func) == "from_dotlist" for call in source.calls)
+    readers = {last_name(call.func) for call in source.calls}
+    root, _, below = text.partition(".")
+    if "[" not in text and any("from_cli()" in ast.unparse(node.value) for node in source.nodes
+                               if isinstance(node, ast.Assign) and root in map(last_name, node.targets)):  # fmt: skip
+        return (f"{below}=",)  # all words are such
     names = [plain(call.args[0]) or "" for call in source.calls if last_name(call.func) == "add_argument" and call.args
              and plain(argument(call, "nargs")) in ("+", "*")]  # fmt: skip
     flag = next((name for name in names if re.search("opt|override|set", name)), None)
-    return (*([flag] if flag and flag[0] == "-" else []), f"{key}=") if reads and flag and key else ()
+    known = "from_dotlist" in readers and key
+    return (*([flag] if flag[0] == "-" else []), f"{key}=") if known and flag else ()
 
 
-def numbered(source: Source, values: Values) -> tuple[str, ...]:
-    """The words that number what a script goes on from, as in ``if args.epoch > 0: load(f"m_{args.epoch}.pt")``."""
-    for node in (each for each in source.nodes if isinstance(each, ast.If) and isinstance(each.test, ast.Compare)
-                 and not isinstance(each.test.ops[0], ast.Is | ast.IsNot)):  # fmt: skip
-        for asked in ast.walk(node.test):
-            name = asked.attr if isinstance(asked, ast.Attribute) else ""
-            made = (one for each in node.body for one in ast.walk(each) if isinstance(one, ast.Call)
-                    and last_name(one.func) in (*LOADS, "join"))  # fmt: skip
-            if not COUNTS.search(name) or all(
-                getattr(each, "attr", "") != name for one in made for each in ast.walk(one)
-            ):
+def numbered(source: Source, values: Values, switch: Flag | None = None) -> tuple[str, ...]:
+    """The words that number what a script goes on from, as in ``if args.epoch > 0: load(f"m_{args.epoch}.pt")``, or
+    where a ``switch`` is asked for.
+    """
+    for node in (each for each in source.nodes if isinstance(each, ast.If)):
+        tests = [each for each in ast.walk(node.test) if isinstance(each, ast.Attribute)]
+        compares = isinstance(node.test, ast.Compare) and not isinstance(node.test.ops[0], ast.Is | ast.IsNot)
+        under = switch is not None and any(each.attr == switch.attribute for each in tests)
+        made = [one for each in node.body for one in ast.walk(each) if isinstance(one, ast.Call)
+                and last_name(one.func) in (*LOADS, "join")]  # fmt: skip
+        given = [each for one in made for path in one.args for origin in (path, *values.bindings.origins(path))
+                 for each in ast.walk(origin) if isinstance(each, ast.Attribute)
+                 and (compares or each is not origin)] if compares or under else []  # fmt: skip
+        for asked in given if under else tests:
+            name = asked.attr
+            if not COUNTS.search(name) or all(each.attr != name for each in given):
                 continue
             flag, words = values.flag(name), _words_of_yacs(source, ast.unparse(asked))
             if words or (flag is not None and flag.takes_value):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
@@ -33,8 +32,6 @@ class Builtins(Methods):
 
     frame: Frame
     """Where the call stands."""
-    arguments: Sequence[str] = ()
-    """The command line."""
 
     def commanded(self, name: str, args: list[Value]) -> list[Value]:
         """What a library calls that is given no function: the script's main, or of several the command that is told."""

@@ -212,6 +212,8 @@ class Calls(Statements, Library):
                 value = args[place]
             elif name in named:
                 value = named.pop(name)
+            elif entry and (kind := self.configures(function, name)) is not None:
+                value = self.of_dataclass(kind)
             else:
                 value = self._untold(name, defaults.get(name), more, function.frame, entry)
             inside.names[name] = value
@@ -221,6 +223,10 @@ class Calls(Statements, Library):
             left = {key: value for key, value in named.items() if key not in inside.names}
             inside.names[told.kwarg.arg] = more if more is not None and not left else (
                 self.told_by_name() if entry and not left else left)  # fmt: skip
+
+    def configures(self, function: FunctionValue, name: str) -> Value:
+        """The class of the settings that a command is given; None where its parameter is anything else."""
+        raise NotImplementedError
 
     def asked(self, name: str, default: ast.expr | None) -> Value:
         """What the command line makes of a parameter whose function is a command; None where its default counts."""
@@ -275,26 +281,16 @@ class Calls(Statements, Library):
 
     def _fields(self, kind: ClassValue, made: Instance, args: list[Value], named: dict[str, Value]) -> None:
         """A dataclass's."""
-        for base in kind.bases:
-            if isinstance(base, ClassValue):
-                self._fields(base, made, [], {})
+        whole = self.whole(kind)
+        given = {**dict(zip(whole, args, strict=False)), **named}
+        for name, value in {**whole, **given}.items():
+            if value is not ...:
+                made.attributes[name] = [*value] if isinstance(value, list) and name not in given else value
+
+    def whole(self, kind: ClassValue) -> dict[str, Value]:
+        """The fields of a class, and what they are by default; ``...`` for none."""
+        bases = [one for base in kind.bases for one in choices(base) if isinstance(one, ClassValue)]
+        above = {name: value for each in bases for name, value in self.whole(each).items()}
         names = [each.target.id for each in kind.node.body
                  if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
-        given = {**dict(zip(names, args, strict=False)), **named}
-        for name in [*names, *(key for key in given if key not in names)]:
-            if name in given:
-                made.attributes[name] = given[name]
-            elif name in kind.attributes:
-                value = kind.attributes[name]
-                made.attributes[name] = [*value] if isinstance(value, list) else value
-
-    def of_dataclass(self, kind: Value) -> Value:
-        """What a parser makes of a class whose fields are its flags."""
-        if not isinstance(kind, ClassValue):
-            return self.settings
-        made = self._made(kind, [], {})
-        if isinstance(made, Instance):
-            for name in [*made.attributes]:
-                if (known := self.told(name)) is not None:
-                    made.attributes[name] = known
-        return made
+        return above | {name: kind.attributes.get(name, ...) for name in names}

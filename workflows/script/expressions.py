@@ -37,6 +37,7 @@ _COMPARES: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
 _NUMBERS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
             ast.FloorDiv: operator.floordiv}  # fmt: skip
 _COMBINATIONS = 24
+_MOST_ELEMENTS = 8
 _PLAIN = str | int | float | bool | None
 
 
@@ -171,7 +172,11 @@ class Expressions(Names):
             return Unknown()
 
     def _dictcomp(self, node: ast.DictComp, frame: Frame) -> Value:
-        return {}  # what is put into it later is known
+        several = self.elements(self.evaluate(node.generators[0].iter, frame)) or []
+        if len(several) > _MOST_ELEMENTS or any(each.ifs for each in node.generators):
+            return {}  # what is put into it later is known
+        pairs = self._listcomp(ast.ListComp(ast.Tuple([node.key, node.value], ast.Load()), node.generators), frame)
+        return {each[0]: each[1] for each in pairs if isinstance(each[0], _PLAIN)} if isinstance(pairs, list) else {}
 
     def _namedexpr(self, node: ast.NamedExpr, frame: Frame) -> Value:
         value = self.evaluate(node.value, frame)
@@ -191,7 +196,7 @@ class Expressions(Names):
         inside, found = Frame({}, frame.file, frame, owner=frame.owner, own=frame.own), list[Value]()
         first = node.generators[0]
         elements = self.elements(self.evaluate(first.iter, frame))
-        for each in islice(elements, 8) if elements and len(node.generators) == 1 else [Unknown()]:
+        for each in islice(elements, _MOST_ELEMENTS) if elements and len(node.generators) == 1 else [Unknown()]:
             self.bind(first.target, each, inside)
             for more in node.generators[1:]:
                 self.bind(more.target, Unknown(), inside)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from argosy.workflows.script.source import Function, Source, argument, default_of, last_name, plain, written_out
 
-_PARSERS = ("HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "parse_args_into_dataclasses", "draccus", "Tap")
-_PARSERS_CALLED = {"HfArgumentParser", "TrlParser", "tyro", "simple_parsing", "draccus"}
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
 _OF_DOCOPT = re.compile(r"\s*(?:-\w,? )?(--[\w-]+)([= ](?:<[^<>]+>|[A-Z_]+))?(?=\s|$)(?:.*\[default: (.*?)\])?")
@@ -62,10 +60,24 @@ def declared(source: Source, arguments: Sequence[str] = ()) -> tuple[Flag, ...]:
             flag = replace(flag, required=False)  # of one command among others
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    others = (*_fields(source), *_of_fire(source, arguments), *_of_docopt(source))
-    for each in (*others, *_of_tables(source), *_of_dicts(source)):
+    for each in (*_of_fire(source, arguments), *_of_docopt(source), *_of_dicts(source)):
         found.setdefault(each.name, each)
+    defaults = {word.arg: word.value for call in source.calls if last_name(call.func) == "set_defaults"
+                for word in call.keywords}  # fmt: skip
+    for name, each in found.items():
+        if (value := defaults.get(each.attribute)) is not None:
+            found[name] = replace(each, default=plain(value), computed=_is_computed(value), node=None)
+        elif each.default == "0" and not each.truth and _is_asked_only(each, source):
+            found[name] = replace(each, truth="1")
     return tuple(found.values())
+
+
+def _is_asked_only(flag: Flag, source: Source) -> bool:
+    """Whether a number that is 0 is asked for as a switch is, and nowhere for which one it is."""
+    asked = {node for node in source.nodes if isinstance(node, ast.Attribute) and node.attr == flag.attribute}
+    whole = [node.test for node in source.nodes if isinstance(node, ast.If | ast.IfExp)]
+    parts = [part for each in whole for part in getattr(each, "values", [getattr(each, "operand", each)])]
+    return bool(asked) and flag.takes_value and asked <= {*whole, *parts}
 
 
 def _argument(call: ast.Call, source: Source) -> Flag | None:
@@ -88,7 +100,7 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         name=long[0],
         takes_value=stores and not (isinstance(switch, ast.Constant) and switch.value is True),
         default=plain(keywords.get("default")),
-        required=_is_true(keywords.get("required")),
+        required=is_true(keywords.get("required")),
         where=source.where(call),
         dest=plain(keywords.get("dest")) or next((name for name in names if click and name.isidentifier()), ""),
         computed=_is_computed(keywords.get("default"))
@@ -97,6 +109,18 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         truth="True" if "type" in keywords and _OF_TRUTH.search(ast.unparse(keywords["type"])) else _one(keywords),
         node=None if isinstance(keywords.get("default"), ast.Constant) else keywords.get("default"),
     )
+
+
+def of_call(names: Sequence[object], keywords: Mapping[str, object], where: str) -> Flag | None:
+    """Of a call whose names only its loop, or its caller, tells: what it was given when it was come to."""
+    long = [each for each in names if isinstance(each, str) and each.startswith("--") and each.isprintable()]
+    default, action, dest = (keywords.get(key) for key in ("default", "action", "dest"))
+    switch = isinstance(action, str) and action not in ("store", "append")
+    known = isinstance(default, str | int | float) and not isinstance(default, bool)
+    truth = "True" if isinstance(default, bool) and not switch else ""
+    return Flag(long[0], not switch, str(default) if known else None, keywords.get("required") is True, where,
+                dest=dest if isinstance(dest, str) else "", truth=truth,
+                computed=default is not None and default is not False and not known) if long else None  # fmt: skip
 
 
 def _one(keywords: Mapping[str | None, ast.expr]) -> str:
@@ -114,7 +138,7 @@ def _of_absl(call: ast.Call, source: Source) -> Flag | None:
         name=f"--{name}",
         takes_value=not kind.startswith(f"{_OF_ABSL}bool"),
         default=plain(value),
-        required=_is_true(argument(call, "required")),
+        required=is_true(argument(call, "required")),
         where=source.where(call),
         computed=_is_computed(value),
     )
@@ -124,7 +148,8 @@ def _is_computed(node: ast.expr | None) -> bool:
     return node is not None and (not isinstance(node, ast.Constant) or node.value is True)
 
 
-def _is_true(node: ast.expr | None) -> bool:
+def is_true(node: ast.expr | None) -> bool:
+    """Whether True is written there."""
     return isinstance(node, ast.Constant) and node.value is True
 
 
@@ -200,21 +225,6 @@ def _of_docopt(source: Source) -> list[Flag]:
     return [Flag(each[1], bool(each[2]), each[3], False, f"line {number}") for number, each in found]
 
 
-def _of_tables(source: Source) -> list[Flag]:
-    """The keys of dicts of constants, where a loop makes flags of such: ``add_argument(f"--{key}", default=value)``."""
-    made = (call for call in source.calls if last_name(call.func) == "add_argument" and call.args)
-    if not any(
-        isinstance(call.args[0], ast.JoinedStr | ast.BinOp) and "--" in ast.unparse(call.args[0]) for call in made
-    ):
-        return []
-    pairs = [pair for node in source.nodes for pair in written_out(node) if isinstance(pair[1], ast.Constant)]
-    return [
-        Flag(f"--{key}", True, plain(value), False, source.where(value), computed=_is_computed(value))
-        for key, value in pairs
-        if key.isidentifier()
-    ]
-
-
 def of_training_arguments(source: Source, arguments: Sequence[str]) -> list[Flag]:
     """The flag of Hugging Face's ``TrainingArguments`` that a loop of the script's own asks for, if no file has all."""
     parsed = any(name.endswith("TrainingArguments") for name in source.imports.values())
@@ -224,44 +234,7 @@ def of_training_arguments(source: Source, arguments: Sequence[str]) -> list[Flag
 
 
 def _of_dicts(source: Source) -> list[Flag]:
-    """Flags that are written out: ``{"name": "--resume", "action": "store_true"}``."""
+    """Flags for a library's parser: ``{"name": "--resume", "action": "store_true"}``."""
     known = [(dict(written_out(node)), node) for node in source.nodes if isinstance(node, ast.Dict)]
     return [Flag(name, "action" not in keys, plain(keys.get("default")), False, source.where(node))
             for keys, node in known if (name := plain(keys.get("name")) or "").startswith("--")]  # fmt: skip
-
-
-def _fields(source: Source) -> list[Flag]:
-    """Fields of dataclasses, where a parser of the script makes flags of them."""
-    used = {getattr(node, "id", None) or getattr(node, "attr", None) for node in source.nodes}
-    if not used & {*_PARSERS}:
-        return []
-    found = []
-    known = _parsed_classes(source)
-    for node in source.nodes:
-        kind = source.class_of(node)
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and kind is not None:
-            if kind.name not in known if known else source.class_of(kind) is not None:
-                continue  # part of another's field: its flag has a longer name
-            value = node.value
-            if isinstance(value, ast.Call):
-                value = argument(value, "default")
-            switch = ast.unparse(node.annotation) == "bool"
-            truth = "True" if switch and "tyro" not in used else ""
-            found.append(Flag(f"--{node.target.id}", not switch or bool(truth), plain(value), False, source.where(node),
-                              computed=_is_true(value), truth=truth))  # fmt: skip
-    return found
-
-
-def _parsed_classes(source: Source) -> set[str]:
-    """The classes that a parser is given, and those that they inherit from."""
-    calls = [call for call in source.calls if call.args and _PARSERS_CALLED & {*ast.unparse(call.func).split(".")}]
-    found = {name.id for call in calls for name in ast.walk(call.args[0]) if isinstance(name, ast.Name)}
-    kinds = {node.name: node for node in source.nodes if isinstance(node, ast.ClassDef)}
-    waiting = [name for name in found if name in kinds]
-    known = set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in kinds and name not in known:
-            known.add(name)
-            waiting += [last_name(base) for base in kinds[name].bases]
-    return known

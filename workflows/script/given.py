@@ -22,7 +22,7 @@ def given(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, str |
             told[attributes[f"{flag.lstrip('+')}="]] = value
         after = arguments[index + 1] if index + 1 < len(arguments) else None
         if _OF_YACS.fullmatch(word):
-            told[word.rpartition(".")[2]] = after
+            told |= {word: after, word.rpartition(".")[2]: after}
         elif flag.startswith("-"):
             flag = flag if flag in attributes else next(iter(shortened(flag, flags)), flag)
             told[attributes.get(flag, flag.lstrip("-").replace("-", "_"))] = value if equals else after

@@ -15,6 +15,7 @@ from argosy.workflows.script.domain import (
     ANEW,
     NUMBER,
     SETTINGS,
+    ClassValue,
     File,
     Frame,
     FunctionValue,
@@ -116,7 +117,7 @@ class Library(Builtins):
         if name.startswith("DEFINE_") and args and isinstance(args[0], str):
             return Known(Unknown(args[0], attributes={"value": self.setting(args[0], args[0])}))
         if name in _PARSED or function.name.endswith(_CLASS_PARSERS):
-            return Known(self._parsed(function.name, args))
+            return Known(self._parsed(function.name, args, named))
         if name in _ANEW and (base in _CLOCKS or name not in ("time", "today")):
             return Known(Unknown(name, ANEW))
         if name in _TABLES or (base == "OmegaConf" and name in ("create", "merge", "structured")):
@@ -142,16 +143,18 @@ class Library(Builtins):
             return self.table(value) if isinstance(value, Table) else dict(value)  # what is written to it stays there
         return self.text(value) if isinstance(value, PurePosixPath | File) and name in ("str", "fspath") else value
 
-    def _parsed(self, name: str, args: list[Value]) -> Value:
+    def _parsed(self, name: str, args: list[Value], named: dict[str, Value]) -> Value:
         self.parsed = True
         if name.endswith(_CLASS_PARSERS):
-            return join(self.of_dataclass(each) for each in choices(args[0])) if args else self.settings
+            given = [*args[:1], *filter(None, [named.get("config_class")])]
+            return join(self.of_dataclass(each) for each in choices(given[0])) if given else self.settings
         if name.endswith("parse_known_args"):
             return (self.settings, Unknown())
         return self.settings
 
     def _tabled(self, args: list[Value], named: dict[str, Value]) -> Value:
         args = [each for arg in args for each in (arg if isinstance(arg, list) else [arg])]
+        args = [self.of_dataclass(each) if isinstance(each, ClassValue) else each for each in args]
         unknown = next((each for each in (*args, named.get("**")) if isinstance(each, Unknown)), None)
         found = next((each for each in args if isinstance(each, dict | Instance)), None)
         if found is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
@@ -17,6 +18,7 @@ from argosy.workflows.script.domain import (
     choices,
     join,
 )
+from argosy.workflows.script.settings import typed
 from argosy.workflows.script.texts import Texts
 
 WRONG = (SyntaxError, TypeError, IndexError, ValueError, KeyError, AttributeError)
@@ -25,6 +27,9 @@ WRONG = (SyntaxError, TypeError, IndexError, ValueError, KeyError, AttributeErro
 
 class Methods(Texts):
     """What they give, and what they write."""
+
+    arguments: Sequence[str] = ()
+    """The command line."""
 
     def told(self, name: str) -> Value:
         """What the command line, or a file of settings, gives a name; None for nothing."""
@@ -105,14 +110,15 @@ class Methods(Texts):
             else:
                 self.write(of, key, self.setting(str(key), str(key)))
 
-    def _merge_words(self, of: dict[Value, Value]) -> None:
-        """yacs' ``OUTPUT_DIR out`` on the command line."""
+    def _merge_words(self, of: dict[Value, Value], above: str = "") -> None:
+        """yacs' ``OUTPUT_DIR out`` on the command line, ``MODEL.NAME x`` for that one only."""
         self.spend()
         for key, value in [*of.items()]:
+            whole = f"{above}{key}"
             if isinstance(value, dict):
-                self._merge_words(value)
-            elif (told := self.told(str(key))) is not None:
-                self.write(of, key, told)
+                self._merge_words(value, f"{whole}.")
+            elif whole in self.arguments[:-1]:
+                self.write(of, key, typed(self.arguments[self.arguments.index(whole) + 1]))
 
     def _list_method(self, of: list[Value], name: str, args: list[Value]) -> Value:
         if name in ("append", "extend") and args:

@@ -10,13 +10,14 @@ from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, loads_others, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.apart import model_beside
+from argosy.workflows.script.apart import parts
 from argosy.workflows.script.asked import asked_for, numbered
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
-from argosy.workflows.script.flags import Flag, declared, of_training_arguments
+from argosy.workflows.script.fields import fields
+from argosy.workflows.script.flags import Flag, declared, of_call, of_training_arguments
 from argosy.workflows.script.given import by_place, given
 from argosy.workflows.script.going_on import barred, enough, links, loaded, removed, switch_back, told_inside
 from argosy.workflows.script.hints import ASKED, folders, ways
@@ -46,7 +47,7 @@ from argosy.workflows.script.resuming import (
     words_for_newest,
 )
 from argosy.workflows.script.saves import saves
-from argosy.workflows.script.settings import RUN_DIR, settings_of
+from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
@@ -83,16 +84,31 @@ def read_script(
     return replace(facts, alone=trains_alone(source))
 
 
-def _facts(
-    source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str], named: Places
-) -> ScriptFacts:
-    flags, reached = declared(source, arguments), [*source.calls]
+def _followed(
+    source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str], more: Sequence[Flag]
+) -> tuple[tuple[Flag, ...], Settings, dict[str, str | None], Values]:
+    """The flags and settings, what is told of them, and what all stands for; ``more``: flags that a loop declares, or a
+    function of the script's, as a first way through it has shown.
+    """
+    flags = (*declared(source, arguments), *fields(source), *more)
+    flags = (*{flag.name: flag for flag in reversed(flags)}.values(),)[::-1]
     settings = settings_of(source, folder, arguments, flags)
     flags = (*flags, *settings.flags)
     told = {**by_place(arguments, source, flags), **given(arguments, flags)}
     settings.values |= {name: value for name, value in told.items() if value is not None}
     known = {name: settings.resolved(value) for name, value in settings.values.items()}
     values = Values(source, flags, {**known, **told}, cwd, arguments, environ)
+    found = (of_call(names, words, source.where(call)) for call, names, words in values.machine.declared)
+    if not more and (made := [each for each in found if each is not None]):
+        return _followed(source, arguments, folder, cwd, environ, made)
+    return flags, settings, told, values
+
+
+def _facts(
+    source: Source, arguments: Sequence[str], folder: Path, cwd: Path, environ: Mapping[str, str], named: Places
+) -> ScriptFacts:
+    reached = [*source.calls]
+    flags, settings, told, values = _followed(source, arguments, folder, cwd, environ, ())
     source.calls = _come_to(source, {*reached, *values.machine.calls})
     places, unclear = saves(source, values)
     ranks, forked = spread(source, values), processes(source)
@@ -100,6 +116,7 @@ def _facts(
     whole = goes_on(source)
     pointed = pointers(source, values, fixed(places)) if trainer is None else {}
     flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None and not settings.hydra else ()))
+    loads = loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named), pointed.values())
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) | told_inside(flags, told, fixed(places)) if trainer is None else frozenset(),
@@ -107,7 +124,7 @@ def _facts(
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
-        loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named), pointed.values()),
+        loads=loads,
         removed=removed(source, values, fixed(places)),
         links=links(source, values),
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
@@ -120,11 +137,10 @@ def _facts(
         inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
-        restored_by=loading_flag(source, values, whole),
+        restored_by=loading_flag(source, values, whole, bool(loads)),
         finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
         asked_for=asked_for(source, values, flags, settings, whole),
-        numbered=numbered(source, values),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source, values.machine.calls),
@@ -156,8 +172,11 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
     if flag is None and facts.trainer is None:
         facts = replace(facts, restored_by=switch_back(source, values, places))
         flag = facts.restored_by
+    of_model = facts.of_model[0] if facts.of_model is not None else None
+    counted = numbered(source, values, None if flag is None or flag.takes_value else flag)
     return replace(
         facts,
+        numbered=counted,
         no_folder=folder_lacks(source, values, places),
         barred=barred(source, values, places),
         ended=ended_by(source, values),
@@ -167,7 +186,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **(beside(source, values, flag) if flag is not None or facts.loads else {})},
-        enough=enough(source, values, places, flag),
+        enough="" if counted else enough(source, values, places, flag),
         others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
         early=given_early(source),
         on_top=on_top(source, values) if facts.trainer is None else "",
@@ -175,7 +194,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         anew=next_number(source, values),
         unsaved=not_saved(source, values, facts.saves, flag) if facts.trainer is None else "",
         kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
-        model_beside=model_beside(source, values, flag, places) if facts.trainer is None else None,
+        parts=parts(source, values, flag or of_model, places) if facts.trainer is None else (),
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),

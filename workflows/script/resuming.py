@@ -188,13 +188,10 @@ def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
 def switches_with(source: Source, values: Values, flag: Flag | None) -> tuple[str, ...]:
     """The switches that a resume needs beside its flag: ``if args.start and args.load_optimizer: optimizer...``."""
     found = list[str]()
+    if flag is None or not flag.takes_value:
+        return ()
     for node in source.nodes:
-        if (
-            flag is None
-            or not flag.takes_value
-            or not isinstance(node, ast.If)
-            or not isinstance(node.test, ast.BoolOp)
-        ):
+        if not isinstance(node, ast.If) or not isinstance(node.test, ast.BoolOp):
             continue
         names = [key_of(each) for each in node.test.values]
         others = [other for name in names if (other := values.flag(name)) is not None and not other.takes_value]
@@ -264,20 +261,34 @@ def _flags_of(path: ast.expr, values: Values) -> list[Flag]:
     return [*values.machine.flags_in(path), *values.flags_alone(path)] or [*filter(None, [values.untold(path)])]
 
 
-def loading_flag(source: Source, values: Values, whole: bool) -> Flag | None:
-    """The flag with the path of a checkpoint that is loaded, where ``whole``: its optimizer's state is loaded, too."""
+def loading_flag(source: Source, values: Values, whole: bool, itself: bool) -> Flag | None:
+    """The flag with the path of what is loaded, where ``whole``: its optimizer's state, too; ``itself``: not told."""
     calls = (call for call in source.calls if call.args)
     known = [call for call in calls if last_name(call.func) == _NEWEST
              or (whole and last_name(call.func) == "load" and "torch" in ast.unparse(call.func))
              or values.machine.named(call.func).endswith("keras.models.load_model")]  # fmt: skip
     switch = resume_flag([*values.flags])
     for call in sorted(known, key=lambda call: not feeds_an_optimizer(call, source)):
-        under = switch is not None and not switch.takes_value and switch in (values.machine.needed(call) or ())
-        for flag in _flags_of(call.args[0], values):
+        under = switch is not None and not switch.takes_value and _is_under(call, switch, source, values)
+        own = under or (not itself and feeds_an_optimizer(call, source))
+        for flag in _flags_of(call.args[0], values) or (_own_flags(call.args[0], values) if own else ()):
             likely = under or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute))
             if flag.takes_value and (likely or feeds_an_optimizer(call, source)):
                 return flag
     return None
+
+
+def _is_under(call: ast.Call, switch: Flag, source: Source, values: Values) -> bool:
+    """Whether the switch has to be given for it."""
+    tests = (one for each in source.above(call) if isinstance(each, ast.If) for one in ast.walk(each.test))
+    asked = any(getattr(one, "attr", "") == switch.attribute for one in tests)
+    return (asked and switch.attribute in values.conditions.given) or switch in (values.machine.needed(call) or ())
+
+
+def _own_flags(path: ast.expr, values: Values) -> list[Flag]:
+    """The flag that a path is, whatever it says now: a file of somebody's choice, and none that was saved here."""
+    known = (values.flag(key_of(each)) for each in (path, *values.bindings.origins(path)))
+    return [each for each in known if each is not None and each.takes_value]
 
 
 def folders_of_deepspeed(source: Source) -> list[ast.expr]:
