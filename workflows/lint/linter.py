@@ -28,7 +28,9 @@ _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
 _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
-_OF_TRAININGS: Final = ("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART", "SEC013", "STORE015", "STORE016")
+_OF_TRAININGS: Final = (
+    *("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "MEM022", "RESTART", "SEC013", "STORE015", "STORE016"),
+)
 """What harms a training is a note for a pod that nothing calls one."""
 
 
@@ -36,9 +38,9 @@ _OF_TRAININGS: Final = ("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART",
 _SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)", re.MULTILINE)
 
 
-# What a tool's own tests read is wrong on purpose.
+# What a tool's own tests read is wrong on purpose; a proposal sketches what may come to be.
 _FIXTURE: Final = re.compile(
-    r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden|test(?:/|__)resources)(?:/|__)"
+    r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden|test(?:/|__)resources|keps|proposals)(?:/|__)"
 )
 
 
