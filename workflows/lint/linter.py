@@ -101,6 +101,7 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     finding = _finding(rule, problem, lines)
                     part = finding.file in templates or (document is not None and bundle.is_patch(document))
                     most = min(_most(problem.node, finding.rule), _lower(finding.level, part))
+                    most = Level.NOTE if id(problem.node.yaml) in bundle.written_over else most
                     if most is Level.WARNING and id(document) in idle and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
                     finding = replace(finding, level=most)

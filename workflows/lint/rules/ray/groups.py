@@ -42,8 +42,6 @@ def gpus(workload: Workload) -> Iterator[Problem]:
             f"num-gpus {told} and {held} GPUs in the limits of {containers[0].name}: "
             + ("Ray starts tasks on GPUs that are not there" if more else "Ray leaves the rest idle"),
             "leave num-gpus out: KubeRay takes it from the limits",
-            # Where nothing is asked for, Ray's GPUs may be numbers to place tasks by.
-            level=Level.NOTE if not held and more else None,
         )
 
 
