@@ -10,11 +10,11 @@ from tests.lint.test_missed import HEAD, fill
 from tests.lint.test_twenty_eighth_set import POD, RAYJOB, WORKFLOW, said
 
 
-@pytest.mark.parametrize(
-    ("folder", "level"), [("keps/672-serial", "warning"), ("proposals", "warning"), ("docs", "error")]
-)
-def test_a_proposals_sketch_is_a_level_lower(folder: str, level: str) -> None:
-    assert said(POD.replace("name: c", "name: C"), f"{folder}/README.md") == [("API010", level)]
+@pytest.mark.parametrize(("folder", "expected"), [("keps/672-serial", []), ("docs", [("RESTART033", "warning")])])
+def test_a_proposal_sketches_an_api_and_no_run(folder: str, expected: list[tuple[str, str]]) -> None:
+    name = f"{folder}/README.md"
+    assert [each for each in said(fill(RAYJOB, ""), name) if each[0] == "RESTART033"] == expected
+    assert said(POD.replace("name: c", "name: C"), name) == [("API010", "error")]
 
 
 @pytest.mark.parametrize(("value", "found"), [("password", False), ("changeMe", False), ("password1", True)])
@@ -153,3 +153,9 @@ def test_a_here_document_says_what_it_is() -> None:
     (found,) = lint([read_text(f"cat <<EOF | kubectl apply -f -\n{POD}EOF\n".encode(), "page.yaml")])
     assert (found.rule, found.level.word) == ("YAML001", "warning")
     assert found.message.startswith("not a manifest, but text around one")
+
+
+@pytest.mark.parametrize(("path", "found"), [("/tmp/train.log", False), ("/tmp/checkpoints", True)])
+def test_a_log_is_not_what_a_training_makes(path: str, found: bool) -> None:
+    text = POD + f"      command: [torchrun, --nproc-per-node=1, train.py, --output={path}]\n"
+    assert (("STORE015", "warning") in said(text)) is found

@@ -38,10 +38,12 @@ _OF_TRAININGS: Final = (
 _SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)", re.MULTILINE)
 
 
-# What a tool's own tests read is wrong on purpose; a proposal sketches what may come to be.
+# What a tool's own tests read is wrong on purpose.
 _FIXTURE: Final = re.compile(
-    r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden|test(?:/|__)resources|keps|proposals)(?:/|__)"
+    r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden|test(?:/|__)resources)(?:/|__)"
 )
+_PROPOSAL: Final = re.compile(r"(?:^|/|__)(?:keps|proposals)(?:/|__)")
+"""Where an API is sketched, and no run."""
 
 
 def _left_out(root: Node) -> bool:
@@ -102,7 +104,8 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     part = finding.file in templates or (document is not None and bundle.is_patch(document))
                     most = min(_most(problem.node, finding.rule), _lower(finding.level, part))
                     most = Level.NOTE if id(problem.node.yaml) in bundle.written_over else most
-                    if most is Level.WARNING and id(document) in idle and finding.rule.startswith(_OF_TRAININGS):
+                    unused = id(document) in idle or _PROPOSAL.search(finding.file) is not None
+                    if most is Level.WARNING and unused and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
                     finding = replace(finding, level=most)
                     if problem.drafted:
