@@ -28,7 +28,9 @@ _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
 _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
-_OF_TRAININGS: Final = ("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART", "SEC013", "STORE015", "STORE016")
+_OF_TRAININGS: Final = (
+    *("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "MEM022", "RESTART", "SEC013", "STORE015", "STORE016"),
+)
 """What harms a training is a note for a pod that nothing calls one."""
 
 
@@ -40,6 +42,8 @@ _SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|s
 _FIXTURE: Final = re.compile(
     r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden|test(?:/|__)resources)(?:/|__)"
 )
+_PROPOSAL: Final = re.compile(r"(?:^|/|__)(?:keps|proposals)(?:/|__)")
+"""Where an API is sketched, and no run."""
 
 
 def _left_out(root: Node) -> bool:
@@ -99,7 +103,9 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     finding = _finding(rule, problem, lines)
                     part = finding.file in templates or (document is not None and bundle.is_patch(document))
                     most = min(_most(problem.node, finding.rule), _lower(finding.level, part))
-                    if most is Level.WARNING and id(document) in idle and finding.rule.startswith(_OF_TRAININGS):
+                    most = Level.NOTE if id(problem.node.yaml) in bundle.written_over else most
+                    unused = id(document) in idle or _PROPOSAL.search(finding.file) is not None
+                    if most is Level.WARNING and unused and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
                     finding = replace(finding, level=most)
                     if problem.drafted:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from argosy.steps.nccl.facts import Span
-from argosy.workflows.manifests.argo_templates import ArgoWorkflow, argo_workflow
+from argosy.workflows.manifests.argo_templates import BODIES, ArgoWorkflow, argo_workflow
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.documents import Documents
 from argosy.workflows.manifests.environment import (
@@ -26,7 +26,7 @@ from argosy.workflows.manifests.pod import Container, Pod, Role
 from argosy.workflows.manifests.pod_group import group_of
 from argosy.workflows.manifests.process import Process
 from argosy.workflows.manifests.reading import SourceFile
-from argosy.workflows.manifests.sensor import Filled, filled_arguments
+from argosy.workflows.manifests.sensor import Filled, filled_arguments, written_over
 from argosy.workflows.manifests.workload import Workload
 
 _UNKNOWN: Final = Span()
@@ -86,6 +86,11 @@ class Bundle(Documents):
         """All workloads."""
         return [found for each in self.documents if (found := self.workload(each)) is not None]
 
+    @cached_property
+    def written_over(self) -> set[int]:
+        """Ids of the values that a trigger of a Sensor replaces, or appends to, as it makes their object."""
+        return written_over(self.of_kind("Sensor"))
+
     def is_patch(self, document: Document) -> bool:
         """Whether an object is a part of one, which a Kustomization completes, or has the form of such a part."""
         return self.is_named_patch(document) or self.once(("is_patch", id(document)), lambda: self._is_part(document))
@@ -94,6 +99,9 @@ class Bundle(Documents):
         """Whether its pods have no image, as only a patch's, or its owner no uid, as only an expected object's."""
         if any(not owner["uid"].exists for owner in document.metadata["ownerReferences"]):
             return True
+        argo = self.argo(document)
+        if argo is not None and argo.templates:  # a page shows what stands around the bodies
+            return not any(each.node[key].exists for each in argo.templates for key in BODIES)
         workload = self.workload(document)
         if workload is None or workload.family in ("argo", "trainer", "pod") or document.host is not None:
             return False

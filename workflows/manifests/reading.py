@@ -137,6 +137,11 @@ def _read_documents(source: SourceFile) -> None:
         or source.text.split("\n")[first.line - 1].lstrip().startswith("```")  # a block's end: its page goes on
     ):
         wrong = [replace(first, harmless=True)]
+        if _OTHER_LANGUAGE.match(source.text):
+            what = f"not a manifest, but text around one ({first.message.removeprefix('is not YAML: ')})"
+            wrong = [
+                replace(first, harmless=True, message=what, remedy="lint what the text applies, or the files alone")
+            ]
     source.unreadable.extend(wrong)
 
 

@@ -20,8 +20,8 @@ _SHAPES: Final = re.compile(
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|(?<=wandb login )[0-9a-f]{40}"
 )
 _TO_REPLACE: Final = re.compile(
-    r"[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|PASSWORD|SECRET|[Xx*.-]+|(?i:your)[-_].*"
-)  # HF_TOKEN: "YOUR_HF_TOKEN"
+    r"[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|SECRET|[Xx*.-]+|(?i:password|change[-_]?me|your[-_].*)"
+)  # HF_TOKEN: "YOUR_HF_TOKEN"; a password that is "password" keeps nothing from anyone
 _OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
 """What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
 _WORDS: Final = re.compile(r"[a-z]+(?:-[a-z]+)+")

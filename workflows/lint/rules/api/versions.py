@@ -92,7 +92,7 @@ KINDS: Final[dict[tuple[str, str], Gone]] = {
 """(apiVersion, kind) -> what became of it."""
 
 VERSIONS: Final[dict[str, Gone]] = {
-    "kubeflow.org/v1alpha1": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
+    "kubeflow.org/v1alpha1": gone(_OLD_TRAINING, "write a TrainJob, or kubeflow.org/v1 with replicas by their type"),
     "kubeflow.org/v1alpha2": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
     "kubeflow.org/v1beta1": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),
     "kubeflow.org/v1beta2": gone(_OLD_TRAINING, "write kubeflow.org/v1, or a TrainJob"),

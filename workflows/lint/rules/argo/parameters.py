@@ -31,13 +31,14 @@ def not_passed(workflow: ArgoWorkflow) -> Iterator[Problem]:
 
 
 def _missing(call: Call, target: Template) -> Iterator[Problem]:
-    for name in target.inputs:
-        if name not in call.parameters and not _has_default(target, name):
-            yield Problem(
-                call.node["name"] or call.node,
-                f"{call.name!r} does not pass {name!r}, which the template {target.name!r} needs; Argo refuses it",
-                f"add {name!r} to the arguments, or give the input a default",
-            )
+    missing = [repr(name) for name in target.inputs if name not in call.parameters and not _has_default(target, name)]
+    if missing:
+        names = ", ".join(missing)
+        yield Problem(
+            call.node["name"] or call.node,
+            f"{call.name!r} does not pass {names}, which the template {target.name!r} needs; Argo refuses it",
+            f"add {names} to the arguments, or give the input a default",
+        )
     silent = set(target.inputs) - set(call.parameters)  # a default answers where the name is misspelt
     for name, node in call.parameters.items():
         if name not in target.inputs and not node["name"].open and not target.node["templateRef"]:

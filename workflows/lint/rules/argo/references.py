@@ -44,8 +44,12 @@ def entrypoint(workflow: ArgoWorkflow) -> Iterator[Problem]:
 @rule("ARGO002", Level.ERROR, on=ArgoWorkflow)
 def unknown_template(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
     """A step or task names a template that is there."""
-    called = {call.target.text for each in workflow.templates for call in each.calls if not call.target.open} - {""}
-    if len(called) > 1 and not called & set(workflow.named):  # a guide shows the steps, and behind them what they run
+    calls = [call for each in workflow.templates for call in each.calls if not call.target.open]
+    called = {
+        call.target.text or call.name for call in calls if not call.node["templateRef"] and not call.node["inline"]
+    }
+    known = {call.target.text for call in calls} & set(workflow.named)
+    if len(called) > 1 and not known:  # a guide shows the steps, and behind them what they run
         message = f"none of the templates that are called is there ({', '.join(sorted(called))}), which Argo refuses"
         yield Problem(workflow.spec["templates"], message, "write them, too", level=Level.WARNING)
         return

@@ -36,7 +36,7 @@ def left_behind(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
             continue
         yield Problem(
             resource["setOwnerReference"] if resource["setOwnerReference"].exists else resource["action"],
-            f"the {made.kind} does not belong to the workflow: it keeps its GPUs when that is deleted or expires",
+            f"the {made.kind} does not belong to the workflow: it runs on when that is deleted or expires",
             "set setOwnerReference: true, and delete it in an exit handler, for what is stopped runs on until then",
             edits=[] if resource["setOwnerReference"].exists else [AddKey(resource, "setOwnerReference", True)],
         )

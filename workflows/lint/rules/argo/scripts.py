@@ -11,7 +11,6 @@ from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.argo_templates import ArgoWorkflow, Tag, Template, tags
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.node import Node
-from argosy.workflows.manifests.ranks import waits_for_all
 from argosy.workflows.manifests.shell import SHELLS
 
 _INTERPRETERS: Final = (*SHELLS, "python", "python3", "perl", "node", "ruby", "pwsh")
@@ -33,11 +32,9 @@ def code(workflow: ArgoWorkflow, bundle: Bundle) -> Iterator[Problem]:
                 yield _problem(tainted[0], " comes from an event and", Level.WARNING)
             else:
                 risky += found[:1]
-    if risky:  # one habit of the author's: one finding
+    if risky:  # one habit of the author's: one finding; who submits a workflow runs what code he likes anyway
         others = f", and so in {len(risky) - 1} more of its scripts" if risky[1:] else ""
-        workload = bundle.workload(workflow.document)
-        trains = workload is not None and waits_for_all(workload, bundle)
-        yield _problem(risky[0], "", Level.WARNING if trains else Level.NOTE, others)
+        yield _problem(risky[0], "", Level.NOTE, others)
 
 
 def _problem(tag: Tag, source: str, level: Level, others: str = "") -> Problem:

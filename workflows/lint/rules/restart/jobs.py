@@ -1,4 +1,4 @@
-"""What the API asks of a Job's restarts, and how a Job counts successes and replaces pods."""
+"""What the API asks of a Job's restarts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from argosy.workflows.lint.finding import AddKey, Edit, Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
-from argosy.workflows.manifests.ranks import together
 from argosy.workflows.manifests.workload import Workload
 
 
@@ -29,21 +28,3 @@ def never_always(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             )
             message = "a Job without a restartPolicy, which the API refuses: the default of a pod is Always"
             yield Problem(policy, message, "write restartPolicy: Never", edits if spec.is_mapping else [])
-
-
-@rule("RESTART008", Level.NOTE, on=Workload)
-def success(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A success that is declared while ranks still work kills them, the last checkpoint with them."""
-    for role in workload.roles:
-        for each in role.job.at("successPolicy.rules"):
-            count, completions = each["succeededCount"], role.completions
-            if count.number is not None and completions is not None and count.number < completions and workload.gang:
-                yield Problem(
-                    count,
-                    f"succeededCount: {count.text} of {completions}: the other pods are killed when so many have ended",
-                    "remove the rule, so that all ranks must end, or name index 0 when it ends last",
-                    level=None if together(workload, bundle) else Level.NOTE,
-                )
-        if role.job["successPolicy"] and role.job["completionMode"].text != "Indexed" and workload.family == "job":
-            message = "successPolicy without completionMode: Indexed, which the API refuses"
-            yield Problem(role.job["successPolicy"], message, "write completionMode: Indexed", level=Level.ERROR)

@@ -52,7 +52,7 @@ def lost(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """What is written into the container or an emptyDir is gone with the pod."""
     places = list(_places(container, bundle))
     for output, writer, mount in [*places, *_mounts_by_name(container, [each.path for each, _, _ in places])]:
-        if _kept_by_argo(output.path, container):
+        if _kept_by_argo(output.path, container) or output.path.endswith(".log"):
             continue
         where = _gone_with_the_pod(output.path, mount, writer)
         if where:

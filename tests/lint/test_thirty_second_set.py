@@ -1,0 +1,161 @@
+"""What the record of all sets and the thirty-second showed to be wrong or noise, and its siblings, in small."""
+
+from __future__ import annotations
+
+import pytest
+
+from argosy.workflows.lint.linter import lint
+from argosy.workflows.manifests.reading import read_text
+from tests.lint.test_missed import HEAD, fill
+from tests.lint.test_twenty_eighth_set import POD, RAYJOB, WORKFLOW, said
+
+
+@pytest.mark.parametrize(("folder", "expected"), [("keps/672-serial", []), ("docs", [("RESTART033", "warning")])])
+def test_a_proposal_sketches_an_api_and_no_run(folder: str, expected: list[tuple[str, str]]) -> None:
+    name = f"{folder}/README.md"
+    assert [each for each in said(fill(RAYJOB, ""), name) if each[0] == "RESTART033"] == expected
+    assert said(POD.replace("name: c", "name: C"), name) == [("API010", "error")]
+
+
+@pytest.mark.parametrize(("value", "found"), [("password", False), ("changeMe", False), ("password1", True)])
+def test_a_password_that_is_its_name_keeps_nothing(value: str, found: bool) -> None:
+    assert said(f"{POD}      env: [{{name: DB_PASSWORD, value: {value}}}]\n") == [("SEC016", "warning")] * found
+
+
+SMALL = """apiVersion: %s
+kind: %s
+metadata: {name: %s}
+spec:
+  containers:
+    - name: c
+      image: r/x:1
+      command: [%s]
+      resources: {limits: {nvidia.com/gpu: 8}}
+      volumeMounts: [{name: s, mountPath: /dev/shm}]
+  volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 64Mi}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "found"), [("nvidia-smi", False), ("torchrun, --nproc-per-node=8, train.py", True)]
+)
+def test_shared_memory_of_a_pod_that_trains_nothing(command: str, found: bool) -> None:
+    assert (("MEM022", "warning") in said(SMALL % ("v1", "Pod", "p", command))) is found
+
+
+SENSOR = """apiVersion: argoproj.io/v1alpha1
+kind: Sensor
+metadata: {name: s}
+spec:
+  dependencies: [{name: d, eventSourceName: e, eventName: n}]
+  triggers:
+  - template:
+      name: t
+      k8s:
+        operation: create
+        source:
+          resource:
+            apiVersion: argoproj.io/v1alpha1
+            kind: Workflow
+            metadata: {name: github-}
+            spec:
+              entrypoint: t
+              arguments: {parameters: [{name: a, value: "{{events.body}}"}]}
+              templates: [{name: t, container: {image: r/x:1, command: [echo]}}]
+        parameters: [%s]
+"""
+TAG, NAME = "dest: spec.arguments.parameters.0.value", "dest: metadata.name, operation: append"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ((TAG, NAME), set()),
+        ((TAG,), {("API008", "error")}),
+        ((NAME,), {("ARGO010", "warning")}),
+        (("dest: spec.arguments.parameters.7777777777.value", NAME), {("ARGO010", "warning"), ("ARGO043", "error")}),
+    ],
+)
+def test_what_a_trigger_writes_over_is_not_judged(written: tuple[str, ...], expected: set[tuple[str, str]]) -> None:
+    parameters = ", ".join(f"{{src: {{dependencyName: d}}, {each}}}" for each in written)
+    assert set(said(SENSOR % parameters)) == expected
+
+
+def test_a_trigger_that_writes_to_no_place_hides_nothing() -> None:
+    sensor = SENSOR % "{src: {dependencyName: d}, dest: spec.none}"
+    assert ("RESTART033", "warning") in said(f"{sensor}---\n{fill(RAYJOB, '')}")
+
+
+TASKS = WORKFLOW + "      dag: {tasks: [{name: a}, {name: b, dependencies: [a]}@]}\n"
+ONE = ", {name: c, template: u}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (fill(TASKS, ""), [("ARGO002", "warning")]),
+        (fill(TASKS, ONE) + "    - {name: u, suspend: {}}\n", [("ARGO002", "error")] * 2),
+    ],
+)
+def test_tasks_by_their_names_alone_are_a_sketch(text: str, expected: list[tuple[str, str]]) -> None:
+    assert [each for each in said(text) if each[0] == "ARGO002"] == expected
+
+
+def test_a_workflow_without_a_body_is_an_excerpt() -> None:
+    text = WORKFLOW.replace("  entrypoint: t\n", "") + "      nodeSelector: {a: b}\n"
+    assert said(text) == [("ARGO029", "warning")]
+    whole = text + "    - {name: u, suspend: {}}\n"
+    assert said(whole) == [("ARGO001", "warning"), ("ARGO029", "error")]
+
+
+def test_inputs_that_a_step_does_not_pass_are_one_finding() -> None:
+    text = WORKFLOW + (
+        "      steps: [[{name: s, template: u}]]\n"
+        "    - {name: u, inputs: {parameters: [{name: a}, {name: b}]}, suspend: {}}\n"
+    )
+    assert said(text) == [("ARGO012", "error")]
+    assert "'a', 'b'" in lint([read_text(text.encode(), "w.yaml")])[0].message
+
+
+def test_a_parameter_that_who_submits_the_workflow_sets() -> None:
+    text = WORKFLOW.replace(
+        "  entrypoint: t\n", "  entrypoint: t\n  arguments: {parameters: [{name: a, value: b c}]}\n"
+    ) + (
+        "      container: {image: r/x:1, command: [bash, -c, 'torchrun train.py {{workflow.parameters.a}}'], "
+        "resources: {limits: {nvidia.com/gpu: 8}}, volumeMounts: [{name: s, mountPath: /dev/shm}]}\n"
+        "      volumes: [{name: s, emptyDir: {medium: Memory}}]\n"
+    )
+    assert [each for each in said(text) if each[0] == "ARGO025"] == []
+
+
+PYTORCH = fill(HEAD, "kubeflow.org/v1", "PyTorchJob") + "  pytorchReplicaSpecs:\n"
+RANK = (
+    "    %s:\n      replicas: 2\n      restartPolicy: OnFailure\n      template: {spec: {containers: [{name: pytorch, "
+    "image: 'r/x:1', command: [python, train.py, --backend, %s], env: [{name: MASTER_ADDR, value: %s}]}]}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("backend", "address", "expected"),
+    [
+        ("gloo", "train-master-0", []),
+        ("nccl", "train-master-0", [("RESTART002", "warning")]),
+        ("gloo", "localhost", [("REND030", "warning")]),
+    ],
+)
+def test_gloo_and_the_operators_own_address(backend: str, address: str, expected: list[tuple[str, str]]) -> None:
+    text = PYTORCH + RANK.replace("replicas: 2", "replicas: 1") % ("Master", backend, address)
+    found = said(text + RANK % ("Worker", backend, address))
+    assert [each for each in found if each[0] in ("RESTART002", "REND030")] == expected
+
+
+def test_a_here_document_says_what_it_is() -> None:
+    (found,) = lint([read_text(f"cat <<EOF | kubectl apply -f -\n{POD}EOF\n".encode(), "page.yaml")])
+    assert (found.rule, found.level.word) == ("YAML001", "warning")
+    assert found.message.startswith("not a manifest, but text around one")
+
+
+@pytest.mark.parametrize(("path", "found"), [("/tmp/train.log", False), ("/tmp/checkpoints", True)])
+def test_a_log_is_not_what_a_training_makes(path: str, found: bool) -> None:
+    text = POD + f"      command: [torchrun, --nproc-per-node=1, train.py, --output={path}]\n"
+    assert (("STORE015", "warning") in said(text)) is found
