@@ -39,6 +39,20 @@ def lost_steps(restarts: Sequence[Restart], index: int) -> int:
     return max(0, each.last_step - max(each.base, kept_until(restarts, index))) if each.points else 0
 
 
+def lost_at_end_of(restarts: Sequence[Restart], index: int) -> int:
+    """The same, but told of the restart whose end they were lost at: that is a later one than theirs where it went on
+    from a checkpoint of theirs that was found damaged then.
+    """
+    if index + 1 == len(restarts):
+        return lost_steps(restarts, index)
+    lost = 0
+    for at, each in enumerate(restarts[: index + 1]):
+        if each.points and _continued(each, restarts[index + 1]) < each.last_step:
+            before = each.last_step if at == index else kept_until(restarts[: index + 1], at)
+            lost += max(0, before - max(each.base, kept_until(restarts[: index + 2], at)))
+    return lost
+
+
 def redone_steps(restarts: Sequence[Restart], index: int) -> int:
     """How many of them a later restart has done again so far."""
     lost = lost_steps(restarts, index)

@@ -348,6 +348,25 @@ def test_a_passed_over_checkpoint_is_told(story) -> None:
     assert "Passed over bbbbbbbbbbbb" in told
 
 
+def test_what_a_damaged_checkpoint_cost_is_told_where_it_was_found(story) -> None:
+    """An attempt had reached step 30: "Lost: 20 steps. Started again ... from step 20"."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 30, 1.0, 1.0)
+    for step, digest in ((10, "a" * 64), (20, "b" * 64)):
+        story.at(step + 1.0, "checkpoint_committed", step=step, step_from="file", told=step, digest=digest)
+    story.at(60.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=30)
+    story.at(61.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=20, restored_digest="b" * 64)
+    story.at(62.0, "restart_ended", attempt=1, restart=1, cause="checkpoint_corrupt", last_step=20)
+    story.at(62.0, "set_aside", digest="b" * 64, reason="checkpoint_corrupt")
+    story.at(63.0, "restart_began", attempt=1, restart=2, generation=3, restored_step=10, restored_digest="a" * 64)
+    story.steps(1, 2, 11, 40, 64.0, 1.0)
+    said = "\n".join(explained(record := story.record()))
+    first, second = re.findall(r"Lost: (\d+) steps. Started again .*, from step (\d+),", said)
+    assert (first, second) == (("10", "20"), ("10", "10"))
+    assert (record.goodput.lost_steps, lost_words(record)) == (20, "20 steps done again")
+
+
 def test_the_exit_code_tells_refusal_from_failure(story, tell) -> None:
     tell.judged(story, "refuse")
     assert exit_code(story.record("Succeeded")) == 3
