@@ -22,8 +22,8 @@ def kept_until(restarts: Sequence[Restart], index: int) -> int:
 
 def _continued(here: Restart, later: Restart) -> int:
     """The last step of ``here`` that counts in a ``later`` restart."""
-    if later.began_again is not None:
-        return max(0, later.began_again - 1)
+    if later.began_again or later.saved_before:
+        return later.base
     if later.restored_at is None:
         return later.restored_step
     if later.restored_at < here.began:
