@@ -404,6 +404,30 @@ def test_a_script_that_does_not_read_its_checkpoint_is_found_out(first, lost, wa
     assert sum(told in line for line in lines) == warned
 
 
+def test_the_time_line_counts_the_steps_that_an_attempt_made(story) -> None:
+    """Of one that began again at step 1 it said "steps 21 to 40", and of one that nothing was kept of "11 to 25: 5"."""
+    restarted(story, 1)
+    drawn = timeline(story.record())
+    told = [bar.tooltip.partition(" (")[0] for lane in drawn.lanes for bar in lane.bars]
+    assert "attempt 2: steps 1 to 40" in told
+
+
+def test_steps_that_went_with_every_checkpoint_are_those_that_were_made_after_it(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 30, 1.0, 1.0)
+    for step, digest in ((10, "a" * 64), (20, "b" * 64)):
+        story.at(step + 1.0, "checkpoint_committed", step=step, step_from="file", told=step, digest=digest)
+    for restart, (began, restored, digest, last) in enumerate(((60, 20, "b", 25), (80, 0, "", 40))):
+        story.at(began - 1, "restart_ended", attempt=1, restart=restart, cause="unknown", signal=9)
+        again = {"restored_step": restored, "restored_digest": digest * 64}
+        story.at(began, "restart_began", attempt=1, restart=restart + 1, generation=restart + 2, **again)
+        story.steps(1, restart + 1, restored + 1, last, began + 1.0, 1.0)
+    drawn = timeline(story.record())
+    told = [bar.tooltip.partition(" (")[0] for lane in drawn.lanes for bar in lane.bars]
+    assert "attempt 2: steps 21 to 25: 5 steps done again" in told
+
+
 def test_a_script_that_tells_no_steps_is_not_said_to_have_made_none(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
