@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import urllib.error
 import urllib.request
 from dataclasses import asdict
@@ -24,8 +25,15 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.summary import attempts
 from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
+from argosy.steps.store.base import UNSERVED, ObjectStore
+from argosy.steps.store.leaving import LeavableStore
 
 WEBHOOK_SECONDS = 10.0
+WAIT_SECONDS, BRIEF_SECONDS = 720.0, 30.0
+"""How long a store is waited for in all: where the run succeeded, and where it did not."""
+UNRECORDED = (
+    "what was committed and promoted is kept, its claim runs out by itself, and whoever reads the store finds it silent"
+)
 
 
 def summary_key(prefix: str) -> str:
@@ -34,9 +42,30 @@ def summary_key(prefix: str) -> str:
 
 
 def finalize(args: FinalizeArgs) -> None:
-    """Settle, log, summarise, notify; a webhook that fails is reported and fails nothing."""
+    """Settle, log, summarise, notify; a webhook that fails is reported and fails nothing.
+
+    Nor does a store that stays away: Argo would call a run failed that has trained, and one that was stopped would not
+    end. Nobody has a run done again that failed; one that succeeded has a claim, so that is waited for.
+    """
     _sweep(args)
-    store = open_store(args.store_uri)
+    leave, patience = threading.Event(), WAIT_SECONDS if args.status == "Succeeded" else BRIEF_SECONDS
+    timer = threading.Timer(patience, leave.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        summary = _stored(args, LeavableStore(open_store(args.store_uri, retry_seconds=patience), leave))
+    except StepError as error:
+        if error.cause not in UNSERVED:
+            raise
+        print(f"argosy: the end of the run is not recorded: {error}; {UNRECORDED}", file=sys.stderr, flush=True)
+        summary = _summary(args, build_record([], {"phase": args.status}))
+    timer.cancel()
+    print(summary["text"], flush=True)
+    if args.webhook:
+        _notify(summary)
+
+
+def _stored(args: FinalizeArgs, store: ObjectStore) -> dict[str, Any]:
     note = read_record(store, admission_note_key(args.prefix, args.workflow_uid))
     state: State = "succeeded" if args.status == "Succeeded" else "failed"
     holds = note is not None and ClaimLog(store, args.name, str(note.get("key"))).settle(args.workflow_uid, state)
@@ -46,9 +75,7 @@ def finalize(args: FinalizeArgs) -> None:
     if holds or note is None or read_record(store, summary_key(args.prefix)) is None:
         # A duplicate that shares the run id of the real run must not overwrite what that one achieved.
         write_record(store, summary_key(args.prefix), summary)
-    print(summary["text"], flush=True)
-    if args.webhook:
-        _notify(summary)
+    return summary
 
 
 def _sweep(args: FinalizeArgs) -> None:

@@ -192,6 +192,10 @@ class Report(Message):
     """
     part: Part | None = None
     """The newest answer to a save, in every report."""
+    answered: int = -1
+    """How many before it were answered: one whose answer was not heard comes again, with what has happened since. -1:
+    not told, as by a launch of another version.
+    """
 
     def saved_steps(self) -> list[int]:
         """Steps that its saves are of; 0 where a save's number merely counts them."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from argosy.steps.checkpoint.manifest import Checkpoint
-from argosy.steps.launch.file_step import file_step
+from argosy.steps.launch.file_step import FileStep, file_step
 from argosy.steps.launch.step_clock import Label, StepClock, Word
 from argosy.steps.launch.units import Unit, numbers_in
 from argosy.steps.launch.whole_files import Signature, newest_change
@@ -27,9 +27,17 @@ class Labelling:
     """
 
     def __init__(
-        self, folder: Path, restored: Checkpoint | None, found: Unit | None = None, globs: Sequence[str] = ()
+        self,
+        folder: Path,
+        restored: Checkpoint | None,
+        units: Sequence[Unit] = (),
+        globs: Sequence[str] = (),
+        tell: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
-        """``restored``: what the script found in the folder, as the unit ``found``; ``globs`` of the files."""
+        """``restored``: what the script found in the folder, as ``units``; ``globs`` of the files. ``tell`` hears
+        once that it saved a step before that.
+        """
+        found = units[-1] if units else None
         self._folder, self._globs = folder, globs
         self._clock = StepClock(0 if restored is None else restored.step)
         self._restored = restored
@@ -41,6 +49,13 @@ class Labelling:
         """The unit that was committed last, with that label."""
         self._seen: dict[str, tuple[Signature, float, bool]] = {}
         """Unit -> its files when they were looked at last, since when they change, and whether they did just then."""
+        self._before = {unit.name for unit in units}
+        self._began = {source: FileStep(None, None, source) for source in ("name", "file")}
+        """Where the script goes on from, as names and as contents tell it."""
+        if restored is not None and found is not None:
+            known = file_step(folder, found, globs)
+            self._began |= {known.source: known, "name": FileStep(found.step, None, "name")}
+        self._tell: Callable[..., None] | None = tell
 
     def tell(self, word: Word, *, anew: bool) -> None:
         """Take note that rank 0 finished a step."""
@@ -56,6 +71,8 @@ class Labelling:
                 old = {state[1] for state in files.values()}
                 began = min([time.time(), *(state[1] / 1e9 for state in unit.files.values() if state[1] not in old)])
             self._seen[unit.name] = (dict(unit.files), began, changed)
+            if unit.name not in self._before:
+                self._compare(FileStep(unit.step, None, "name"))
 
     def label(self, unit: Unit) -> Label:
         """The step of these files."""
@@ -63,10 +80,21 @@ class Labelling:
             return self._label
         self.look([unit])
         known = file_step(self._folder, unit, self._globs)
+        if known.source == "file":
+            self._compare(known)
         no_step = known.step is None and (known.epoch or 0) <= self._label.step
         if no_step and self._clock.is_mute and self._is_no_further(unit):
             return self._label
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
+
+    def _compare(self, saved: FileStep) -> None:
+        """One that did not read what was restored may print too seldom to show it. A file's step may be its epoch's."""
+        began = self._began[saved.source]
+        alike = None not in (saved.step, began.step) and (saved.epoch is None) == (began.epoch is None)
+        earlier = alike and (saved.epoch or 0, saved.step or 0) < (began.epoch or 0, began.step or 0)
+        if earlier and self._tell is not None and self._clock.furthest < (began.step or 0):
+            self._tell("began_again", step=saved.step, restored=began.step)
+            self._tell = None
 
     def _is_no_further(self, unit: Unit) -> bool:
         """Whether no file that bears a number was written since the restore, or nothing that was restored if none does:

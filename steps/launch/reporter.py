@@ -58,9 +58,8 @@ class Reporter:
         self._end: End = ""
         self._told_save: Save | None = None
         self._told_parts: list[Part] = []
-        self._told_step, self._commits = 0, -1
-        self._urgent = True
-        self._closed = False
+        self._told_step, self._commits, self._answered = 0, -1, 0
+        self._urgent, self._closed = True, False
         self._away_since: float | None = None
         self._complained = 0.0
         self._refused_since: float | None = None
@@ -237,6 +236,7 @@ class Reporter:
             print(f"argosy: the supervisor is back after {time.monotonic() - self._away_since:.0f} s", flush=True)
             self._away_since = None
         with self._changed:
+            self._answered += 1
             self._steps = self._steps[len(steps) :]
             self._events = self._events[len(events) :]
             self._worked = self._worked[len(worked) :]
@@ -272,6 +272,7 @@ class Reporter:
             part=self._part,
             uncommitted=self._uncommitted,
             end=self._end,
+            answered=self._answered,
         )
 
     def _complain(self, error: Exception) -> None:

@@ -32,7 +32,7 @@ from argosy.steps.launch.wire import SHIM, ShimSettings
 from argosy.steps.nccl.effective import effective_environment
 from argosy.steps.paths import resolve
 from argosy.steps.store import open_store
-from argosy.steps.store.leaving import LeavableStore, is_away
+from argosy.steps.store.leaving import LeavableStore
 from argosy.steps.verdict.evidence import read_lines
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class NodeRestart:
         hub.drain(_HANG_UP_SECONDS)
         endings = self._reporter.endings()
         self._clean = len(endings) == self._args.nproc_per_node and all(_ended_clean(ending) for ending in endings)
-        if is_away(self._store, LAST_SAVE_SECONDS):  # a throttle is over sooner
+        if self._store.is_away(LAST_SAVE_SECONDS):  # a throttle is over sooner
             # Nothing could be committed before the pod is killed, and whoever stopped it would wait for that.
             print("argosy: the store does not answer: what the ranks saved last is not committed", flush=True)
             self._store.leaving.set()

@@ -13,17 +13,19 @@ _TRAINS = ("gang_created", "restart_began", "step", "checkpoint_committed", "res
 
 
 def kept_until(restarts: Sequence[Restart], index: int) -> int:
-    """The last step of restart ``index`` whose result the run kept, in the restart's own count of steps."""
+    """The last step of restart ``index`` whose result the run kept, in the restart's own count of steps; the one before
+    its first where none was.
+    """
     here, later = restarts[index], restarts[index + 1 :]
     if not later and here.failed:
         return here.base if here.saved_told is None else here.saved_told
-    return min([here.last_step, *(_continued(here, each) for each in later)])
+    return max(here.base, min([here.last_step, *(_continued(here, each) for each in later)]))
 
 
 def _continued(here: Restart, later: Restart) -> int:
     """The last step of ``here`` that counts in a ``later`` restart."""
-    if later.began_again is not None:
-        return max(0, later.began_again - 1)
+    if later.began_again or later.saved_before:
+        return later.base
     if later.restored_at is None:
         return later.restored_step
     if later.restored_at < here.began:
@@ -36,7 +38,21 @@ def _continued(here: Restart, later: Restart) -> int:
 def lost_steps(restarts: Sequence[Restart], index: int) -> int:
     """How many steps of restart ``index`` had to be done again, or are in no checkpoint."""
     each = restarts[index]
-    return max(0, each.last_step - max(each.base, kept_until(restarts, index))) if each.points else 0
+    return max(0, each.last_step - kept_until(restarts, index)) if each.points else 0
+
+
+def lost_at_end_of(restarts: Sequence[Restart], index: int) -> int:
+    """The same, but told of the restart whose end they were lost at: that is a later one than theirs where it went on
+    from a checkpoint of theirs that was found damaged then.
+    """
+    if index + 1 == len(restarts):
+        return lost_steps(restarts, index)
+    lost = 0
+    for at, each in enumerate(restarts[: index + 1]):
+        if each.points and _continued(each, restarts[index + 1]) < each.last_step:
+            before = each.last_step if at == index else kept_until(restarts[: index + 1], at)
+            lost += max(0, before - kept_until(restarts[: index + 2], at))
+    return lost
 
 
 def redone_steps(restarts: Sequence[Restart], index: int) -> int:

@@ -11,7 +11,7 @@ from argosy.steps.bench_comm import ENDING
 from argosy.steps.contract.causes import Cause
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import Injected, RunRecord, StepNode
-from argosy.steps.record.goodput import lost_steps, redone_steps
+from argosy.steps.record.goodput import lost_at_end_of, lost_steps, redone_steps
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.termination import STOPPED, held_up
 from argosy.steps.record.wording import clock, count, duration, figure, percent, short, size
@@ -181,22 +181,22 @@ def capacity(record: RunRecord) -> str:
 
 def began_again(each: Restart) -> str:
     """A warning when the script told steps before the restored one; "" when it went on."""
-    if each.began_again is None:
-        return ""
-    return began_again_at(each.began_again, each.restored_told or each.restored_step)
+    if each.began_again is not None:
+        return began_again_at(each.began_again[0], each.restored_told or each.restored_step)
+    return "" if each.saved_before is None else began_again_at(*each.saved_before, "saved")
 
 
-def began_again_at(told: int, restored: int) -> str:
+def began_again_at(told: int, restored: int, did: str = "began again at") -> str:
     """The warning's text, for the first step that was ``told`` after step ``restored`` had been put back."""
     return (
-        f"The script began again at step {told} although step {restored} was restored: it does not read its "
+        f"The script {did} step {told} although step {restored} was restored: it does not read its "
         "checkpoint (see argosy explain-config checkpoint.resume_args), or it counts its steps anew."
     )
 
 
 def lost_in(record: RunRecord, index: int) -> int:
-    """Steps of attempt ``index`` that had to be done again, or are lost."""
-    return lost_steps(record.restarts, index)
+    """Steps that had to be done again, or are lost, because of how attempt ``index`` ended."""
+    return lost_at_end_of(record.restarts, index)
 
 
 def lost_words(record: RunRecord) -> str:
@@ -211,7 +211,7 @@ def fate_of_lost(record: RunRecord, index: int) -> str:
 
 def _fate(record: RunRecord, attempts: Sequence[int]) -> str:
     again = sum(redone_steps(record.restarts, index) for index in attempts)
-    lost = sum(lost_in(record, index) for index in attempts) - again
+    lost = sum(lost_steps(record.restarts, index) for index in attempts) - again
     told = ((again, "done again"), (lost, "lost"))
     return ", ".join(f"{count(steps, 'step')} {how}" for steps, how in told if steps)
 

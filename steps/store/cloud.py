@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import random
 import sys
@@ -33,13 +34,13 @@ class CloudStore:
     Nothing is contacted, and no credentials are looked up, before the first verb. Safe for threads.
     """
 
-    def __init__(self, uri: str, *, retry_seconds: float = 180.0) -> None:
-        """``retry_seconds``: how long one request is repeated while the store fails to serve it."""
+    def __init__(self, uri: str, *, retry_seconds: float = 180.0, quiet: bool = False) -> None:
+        """``retry_seconds``: how long a request is repeated that is not served, which is said unless ``quiet``."""
         self.uri = uri
         self._retry_seconds = retry_seconds
         self._lock = threading.Lock()
         self._opened: Any = None
-        self.silent_until = 0.0
+        self._silent_until = math.inf if quiet else 0.0
 
     @property
     def _client(self) -> Any:
@@ -113,8 +114,8 @@ class CloudStore:
     def _tell(self, error: StoreError) -> None:
         # Minutes without a word look like a hang.
         now = time.monotonic()
-        if now > self.silent_until:
-            self.silent_until = now + _SILENT_SECONDS
+        if now > self._silent_until:
+            self._silent_until = now + _SILENT_SECONDS
             print(f"argosy: {error}; it is asked again for {self._retry_seconds:.0f} s", file=sys.stderr, flush=True)
 
     def fetch(self, key: str, into: Path, *, etag: str = "") -> str:

@@ -44,6 +44,16 @@ class LeavableStore:
         now = time.monotonic()
         return not self._failed and all(now - since < SLOW_SECONDS for since in [*self._asked.values()])
 
+    def is_away(self, seconds: float) -> bool:
+        """Whether it serves nobody for so long, as far as one small request shows, which it repeats by itself."""
+        leave = threading.Event()
+        leave.set()
+        try:
+            LeavableStore(self._store, leave, seconds).head("none")
+        except StoreError as error:
+            return error.cause in UNSERVED
+        return False
+
     def get(self, key: str) -> bytes:
         """See :class:`ObjectStore`, as for all of these."""
         return self._ask(lambda: self._store.get(key))
@@ -117,17 +127,6 @@ class LeavableStore:
     def _unserved(self) -> StoreError:
         text = f"{self.uri} does not answer, and was not waited for: the end was asked for"
         return StoreError(Cause.STORE_UNAVAILABLE, text)
-
-
-def is_away(store: ObjectStore, seconds: float) -> bool:
-    """Whether it serves nobody for so long, as far as one small request shows, which the store repeats by itself."""
-    leave = threading.Event()
-    leave.set()
-    try:
-        LeavableStore(store, leave, seconds).head("none")
-    except StoreError as error:
-        return error.cause in UNSERVED
-    return False
 
 
 def _answer(answer: Future[T], ask: Callable[[], T]) -> None:

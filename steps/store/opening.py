@@ -38,11 +38,12 @@ def check_uri(uri: str, field: str = "uri") -> str:
     return uri.rstrip("/") if parts.path.strip("/") or parts.netloc else uri
 
 
-def open_store(uri: str, *, retry_seconds: float = POD_SECONDS) -> ObjectStore:
+def open_store(uri: str, *, retry_seconds: float = POD_SECONDS, quiet: bool = False) -> ObjectStore:
     """Open the store at ``uri``; nothing is contacted yet.
 
     Credentials of ``s3://`` come from boto3's chain; ``AWS_ENDPOINT_URL`` (or ``AWS_ENDPOINT_URL_S3``) names
-    another S3. ``retry_seconds``: how long a request is repeated that the store fails to serve.
+    another S3. ``retry_seconds``: how long a request is repeated that the store fails to serve; that is said on
+    stderr unless ``quiet``, for who says it in words of their own.
 
     Raises:
         InputError: see :func:`check_uri`.
@@ -54,4 +55,4 @@ def open_store(uri: str, *, retry_seconds: float = POD_SECONDS) -> ObjectStore:
         return FileStore(checked)
     from argosy.steps.store.cloud import CloudStore
 
-    return CloudStore(checked, retry_seconds=retry_seconds)
+    return CloudStore(checked, retry_seconds=retry_seconds, quiet=quiet)

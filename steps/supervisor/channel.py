@@ -58,6 +58,8 @@ class Channel:
         self._reports: list[Report] = []
         self._kept_now: dict[str, tuple[float, Report]] = {}
         """What pods have said that is being stored, and since when; each waits for its answer."""
+        self._noted: dict[str, tuple[int, list[int]]] = {}
+        """Of each pod: how many of its reports were answered, and how much of the news since then was noted."""
         self._running = -1
         self._orders = Orders(command="continue")
         self._step = self._saved = 0
@@ -180,6 +182,7 @@ class Channel:
                 if ready is not None and ready.restart > message.last_restart:
                     self._check_ins.pop(message.pod, None)
                     self._seen[message.pod] = time.monotonic()
+                    self._noted.pop(message.pod, None)
                     return asdict(ready)
                 if self._orders.command == "exit":
                     return asdict(self._orders)
@@ -248,8 +251,19 @@ class Channel:
                     del self._kept_now[message.pod]
 
     def _note(self, message: Report) -> None:
-        if message.restart == self._running:
-            self._reports.append(message)
+        """Its news that were not noted before: one that takes longer to store than its pod waits is sent again."""
+        if message.restart != self._running:
+            return
+        news = [message.steps, message.events, message.worked]
+        answered, noted = self._noted.get(message.pod, (-1, [0, 0, 0]))
+        if 0 <= message.answered < answered:  # it was sent again and answered since
+            news = [[], [], []]
+        elif message.answered >= 0:
+            noted = noted if message.answered == answered else [0, 0, 0]
+            self._noted[message.pod] = message.answered, [max(len(a), b) for a, b in zip(news, noted, strict=True)]
+            news = [each[count:] for each, count in zip(news, noted, strict=True)]
+        message = replace(message, steps=news[0], events=news[1], worked=news[2])
+        self._reports.append(message)
 
     def _check(self, pod: str) -> None:
         if self._pods is None or (self._more and pod not in self._pods):

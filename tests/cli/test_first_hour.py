@@ -146,6 +146,10 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
         assert (code, (folder / word).exists()) == (2, False)
         assert f" {word} FOLDER, or ./{word} " in err
     assert argosy(folder, "checkpoint", "get", "one", "./3")[0] == 0
+    assert argosy(folder, "checkpoint", "get", "one", str(newest))[0] == 0, "the same once more"
+    code, _, err = argosy(folder, "checkpoint", "get", "one", "3", str(newest))
+    assert (code, "model.json lies there with other bytes" in err, "name another folder" in err) == (2, True, True)
+    assert (newest / "model.json").read_bytes() == (folder / "fetched-6" / "model.json").read_bytes()
     code, _, err = argosy(folder, "checkpoint", "get", "one", "/proc/none")
     assert (code, "name a folder of your own" in err) == (2, True)
     code, _, err = argosy(folder, "checkpoint", "get", "one", ".")

@@ -348,6 +348,25 @@ def test_a_passed_over_checkpoint_is_told(story) -> None:
     assert "Passed over bbbbbbbbbbbb" in told
 
 
+def test_what_a_damaged_checkpoint_cost_is_told_where_it_was_found(story) -> None:
+    """An attempt had reached step 30: "Lost: 20 steps. Started again ... from step 20"."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 30, 1.0, 1.0)
+    for step, digest in ((10, "a" * 64), (20, "b" * 64)):
+        story.at(step + 1.0, "checkpoint_committed", step=step, step_from="file", told=step, digest=digest)
+    story.at(60.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=30)
+    story.at(61.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=20, restored_digest="b" * 64)
+    story.at(62.0, "restart_ended", attempt=1, restart=1, cause="checkpoint_corrupt", last_step=20)
+    story.at(62.0, "set_aside", digest="b" * 64, reason="checkpoint_corrupt")
+    story.at(63.0, "restart_began", attempt=1, restart=2, generation=3, restored_step=10, restored_digest="a" * 64)
+    story.steps(1, 2, 11, 40, 64.0, 1.0)
+    said = "\n".join(explained(record := story.record()))
+    first, second = re.findall(r"Lost: (\d+) steps. Started again .*, from step (\d+),", said)
+    assert (first, second) == (("10", "20"), ("10", "10"))
+    assert (record.goodput.lost_steps, lost_words(record)) == (20, "20 steps done again")
+
+
 def test_the_exit_code_tells_refusal_from_failure(story, tell) -> None:
     tell.judged(story, "refuse")
     assert exit_code(story.record("Succeeded")) == 3
@@ -385,6 +404,30 @@ def test_a_script_that_does_not_read_its_checkpoint_is_found_out(first, lost, wa
     assert sum(told in line for line in lines) == warned
 
 
+def test_the_time_line_counts_the_steps_that_an_attempt_made(story) -> None:
+    """Of one that began again at step 1 it said "steps 21 to 40", and of one that nothing was kept of "11 to 25: 5"."""
+    restarted(story, 1)
+    drawn = timeline(story.record())
+    told = [bar.tooltip.partition(" (")[0] for lane in drawn.lanes for bar in lane.bars]
+    assert "attempt 2: steps 1 to 40" in told
+
+
+def test_steps_that_went_with_every_checkpoint_are_those_that_were_made_after_it(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 30, 1.0, 1.0)
+    for step, digest in ((10, "a" * 64), (20, "b" * 64)):
+        story.at(step + 1.0, "checkpoint_committed", step=step, step_from="file", told=step, digest=digest)
+    for restart, (began, restored, digest, last) in enumerate(((60, 20, "b", 25), (80, 0, "", 40))):
+        story.at(began - 1, "restart_ended", attempt=1, restart=restart, cause="unknown", signal=9)
+        again = {"restored_step": restored, "restored_digest": digest * 64}
+        story.at(began, "restart_began", attempt=1, restart=restart + 1, generation=restart + 2, **again)
+        story.steps(1, restart + 1, restored + 1, last, began + 1.0, 1.0)
+    drawn = timeline(story.record())
+    told = [bar.tooltip.partition(" (")[0] for lane in drawn.lanes for bar in lane.bars]
+    assert "attempt 2: steps 21 to 25: 5 steps done again" in told
+
+
 def test_a_script_that_tells_no_steps_is_not_said_to_have_made_none(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
@@ -419,6 +462,40 @@ def test_what_is_lost_is_counted_in_the_scripts_own_steps(story, told, counts, f
     assert (record.restarts[1].began_again is not None) == warns
     lines = [tally.absorb(event) for event in read_events(story.store, f"gpt/runs/{story.workflow}")]
     assert any("began again" in line for line in lines) == warns
+
+
+@pytest.mark.parametrize("printed", [(50, 100), ()])
+def test_who_prints_seldom_and_begins_again_is_found_out_by_its_saves(printed, story) -> None:
+    """It prints each 50th step and saves each 10th: killed after step 75 it loads nothing."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.at(50.0, "step", attempt=1, restart=0, rank=0, step=50, loss=1.0)
+    story.at(70.0, "checkpoint_committed", step=70, step_from="name", told=70, digest="a" * 64, generation=1)
+    story.at(75.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=50)
+    story.at(80.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=70, restored_digest="a" * 64)
+    story.at(91.0, "began_again", step=10, restored=70)
+    for step in printed:
+        story.at(81.0 + step, "step", attempt=1, restart=1, rank=0, step=step, loss=1.0)
+    record, tally = story.record(), Tally()
+    told = "The script saved step 10 although step 70 was restored"
+    assert told in "\n".join(explained(record))
+    lines = [tally.absorb(event) for event in read_events(story.store, f"gpt/runs/{story.workflow}")]
+    assert sum(told in line for line in lines) == 1
+    assert record.restarts[1].last_step == max(printed, default=0)
+    assert not printed or record.goodput.lost_steps == 70
+
+
+def test_steps_done_again_are_all_counted_though_each_tenth_is_told(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    for step in range(10, 50, 10):
+        story.at(step, "step", attempt=1, restart=0, rank=0, step=step, loss=1.0)
+    story.at(41.0, "checkpoint_committed", step=40, step_from="name", told=40, digest="a" * 64, generation=1)
+    story.at(45.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=40)
+    story.at(50.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=40, restored_digest="a" * 64)
+    for step in range(10, 50, 10):
+        story.at(50 + step, "step", attempt=1, restart=1, rank=0, step=step, loss=1.0)
+    assert story.record().goodput.lost_steps == 40, "nine were taken for kept"
 
 
 def test_a_run_came_as_far_as_its_final_files_say(story) -> None:

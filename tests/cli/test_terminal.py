@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
+import threading
 import time
 from pathlib import Path
 
@@ -154,3 +156,32 @@ def test_a_full_disk_is_told_once_by_whoever_watches(story, monkeypatch) -> None
     (line,) = shown.getvalue().splitlines()
     assert f"warning: the disk of {folder} is full (" in line
     assert line.endswith("the run will end; free some")
+
+
+def test_a_stop_is_told_once_though_engine_and_watch_see_it_at_once() -> None:
+    from argosy.workflows.cli import live
+
+    both = threading.Barrier(2)
+
+    class AtOnce(live.Watch):
+        _seen = False
+
+        @property
+        def _stopping(self) -> bool:
+            seen = self._seen
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(0.5)
+            return seen
+
+        @_stopping.setter
+        def _stopping(self, value: bool) -> None:
+            self._seen = value
+
+    shown = io.StringIO()
+    watch, stops = AtOnce(live.PlainScreen(shown)), {"phase": "Running", "message": "stopping: what runs has 30 s"}
+    seeing = [threading.Thread(target=watch._tell_stop, args=(stops,)) for _ in range(2)]
+    for thread in seeing:
+        thread.start()
+    for thread in seeing:
+        thread.join()
+    assert shown.getvalue().count("stopping: ") == 1

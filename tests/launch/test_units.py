@@ -269,7 +269,7 @@ def test_a_script_without_a_step_left_keeps_the_restored_step(
     for age, name in enumerate(restored_files):
         (tmp_path / name).write_bytes(b"x")
         os.utime(tmp_path / name, (1000 + age, 1000 + age))
-    labelling = Labelling(tmp_path, restored, Unit("", signature(tmp_path, ()), None))
+    labelling = Labelling(tmp_path, restored, [Unit("", signature(tmp_path, ()), None)])
     (tmp_path / written).write_bytes(b"more")
     assert labelling.label(Unit("", signature(tmp_path, ()), None)).step == step
 
@@ -281,7 +281,7 @@ def test_a_later_epoch_in_a_file_is_further_whatever_other_files_are_called(tmp_
     )  # fmt: skip
     (tmp_path / "vocab_32000.txt").write_text("x")
     (tmp_path / "last.json").write_text('{"epoch": 4}')
-    labelling = Labelling(tmp_path, restored, Unit("", signature(tmp_path, ()), None))
+    labelling = Labelling(tmp_path, restored, [Unit("", signature(tmp_path, ()), None)])
     (tmp_path / "last.json").write_text('{"epoch": 5, "loss": 1}')
     unit = Unit("", signature(tmp_path, ()), None)
     label = labelling.label(unit)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, ClassVar
 
 import pytest
 
+from argosy.steps import finalize
 from argosy.steps.contract.arguments import AdmitArgs, FinalizeArgs
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.runlog import RunLog
@@ -128,3 +131,26 @@ def test_without_the_flag_nobody_is_told(webhook: str, pods: Any) -> None:
     pods.env["ARGOSY_WEBHOOK_URL"] = webhook
     pods.run(FinalizeArgs, status="Succeeded")
     assert Receiver.got == []
+
+
+@pytest.mark.parametrize("status", ["Succeeded", "Failed"])
+def test_a_store_that_stays_away_neither_fails_nor_holds_up_the_end(
+    status: str, webhook: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stopped run waited minutes for it, and one that had trained was Failed."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": nobody}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("ARGOSY_WEBHOOK_URL", webhook)
+    monkeypatch.setattr(finalize, {"Succeeded": "WAIT_SECONDS", "Failed": "BRIEF_SECONDS"}[status], 0.5)
+    given = FinalizeArgs(
+        store_uri="s3://lake/store", name="run", workflow="wf-1", workflow_uid="u", status=status, webhook=True
+    )
+    began = time.monotonic()
+    finalize.finalize(given)
+    assert time.monotonic() - began < 60, "it waited for the store"
+    told = capsys.readouterr()
+    assert "the end of the run is not recorded: cannot read s3://lake/store" in told.err
+    assert told.out.startswith(f"run (wf-1): {status}\n")
+    assert [body["phase"] for body in Receiver.got] == [status]

@@ -11,7 +11,7 @@ import pytest
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store import ObjectMissing, StoreError, leaving, open_store
-from argosy.steps.store.leaving import LeavableStore, is_away
+from argosy.steps.store.leaving import LeavableStore
 from tests.s3.faults import nothing
 from tests.s3.server import S3Server
 
@@ -43,10 +43,11 @@ def test_whether_it_is_away_is_known_soon_and_a_throttle_is_waited_for(monkeypat
         for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
             monkeypatch.setenv(f"AWS_{name}", value)
         store = open_store("s3://lake/store", retry_seconds=0.1)
-        assert is_away(store, 5.0)
+        assert LeavableStore(store, threading.Event()).is_away(5.0)
         plans = iter(["slow-down", "slow-down"])
         server.plan = lambda request: next(plans, None) or nothing(request)
-        assert not is_away(open_store("s3://lake/store", retry_seconds=60.0), 30.0)
+        patient = open_store("s3://lake/store", retry_seconds=60.0)
+        assert not LeavableStore(patient, threading.Event()).is_away(30.0)
         assert next(plans, None) is None
 
 

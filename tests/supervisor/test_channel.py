@@ -22,7 +22,7 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.gang.host import Endpoint
 from argosy.steps.guarded import STRANGERS
-from argosy.steps.launch import reporter
+from argosy.steps.launch import channel_client, reporter
 from argosy.steps.launch.channel_client import ChannelClient
 from argosy.steps.launch.identity import Identity
 from argosy.steps.runlog import RunLog, read_events
@@ -447,3 +447,39 @@ def test_a_pod_that_came_later_is_admitted_without_disturbing_the_restart(wire: 
         assert wire.report(0, 0)[1]["root"]["cause"] == "hang"
         wire.channel.order(Orders(command="exit", exit_code=0))
         assert waiting.result()[1]["command"] == "exit"
+
+
+def test_news_are_noted_once_however_often_they_are_sent(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that takes a report's evidence only after the pod has given its answer up had them told twice."""
+    monkeypatch.setattr(channel_client, "_ANSWER_SECONDS", 0.2)
+    wire.channel.expect("g", frozenset({"p0"}))
+    wire.assign(0, 1)
+    asked, stored = threading.Semaphore(0), threading.Event()
+
+    def keep(_gang: str, _report: Report) -> None:
+        asked.release()
+        stored.wait(30)
+
+    wire.channel._keep = keep
+    assignment = Assignment.from_json(wire.check_in(0)[1])
+    told = reporter.Reporter(
+        ChannelClient(wire.endpoint.url, "secret"), Identity("p0", "n0", 0, wire.endpoint.url, "secret"), assignment
+    )
+    told.event("staged", node="n0")
+    told.step({"rank": 0, "step": 1})
+    told.ending(Ending(rank=0, time=1.0, exit_code=1, signal=None, stopped=False))
+    told.start()
+    assert asked.acquire(timeout=30)
+    told.event("restored", node="n0")
+    assert asked.acquire(timeout=30), "it is not sent again"
+    assert asked.acquire(timeout=30), "it is not sent again with what came since"
+    stored.set()
+    told.step({"rank": 0, "step": 2})
+    told.close()
+    until = time.monotonic() + 30
+    heard: list[Report] = []
+    while [step["step"] for report in heard for step in report.steps][-1:] != [2] and time.monotonic() < until:
+        wire.channel.wait(0.1)
+        heard += wire.channel.drain()
+    assert [event["kind"] for report in heard for event in report.events] == ["staged", "restored"]
+    assert [step["step"] for report in heard for step in report.steps] == [1, 2]

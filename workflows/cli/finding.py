@@ -33,7 +33,7 @@ class Run(Protocol):
     def state(self) -> dict[str, Any]:
         """What the engine knows now."""
 
-    def store(self) -> ObjectStore | None:
+    def store(self, *, quiet: bool = False) -> ObjectStore | None:
         """The run's store; None for a workflow that is none of ours."""
 
     def record(self) -> RunRecord:

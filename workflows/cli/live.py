@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -18,7 +17,6 @@ from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.wording import count, duration, size
 from argosy.steps.runlog import Event
 from argosy.steps.store.base import UNSERVED, ObjectStore
-from argosy.steps.store.cloud import CloudStore
 from argosy.steps.store.leaving import LeavableStore
 from argosy.workflows.cli.follower import EventFollower
 from argosy.workflows.cli.logs import RankLines
@@ -41,7 +39,7 @@ class Watched(Protocol):
     def state(self) -> dict[str, Any]:
         """What its engine knows now."""
 
-    def store(self) -> ObjectStore | None:
+    def store(self, *, quiet: bool = False) -> ObjectStore | None:
         """Where its event log is."""
 
     def disks(self) -> tuple[Path, ...]:
@@ -169,7 +167,7 @@ class Watch:
         self._since, self._past = since, False
         self._run: Watched | None = None
         self._follower: EventFollower | None = None
-        self._stopping = False
+        self._stopping, self._saying_stop = False, threading.Lock()
         self._leaving = threading.Event()
         self._away = False
         """Whether the store did not answer: then the end does not wait for it once more."""
@@ -236,9 +234,11 @@ class Watch:
     def _tell_stop(self, state: dict[str, Any]) -> None:
         # Only an engine that ends its pods says anything of a run that has not ended.
         message = str(state.get("message") or "")
-        if message and state.get("phase") == "Running" and not state.get("interrupted") and not self._stopping:
-            self._stopping = True
-            self._screen.line(message)
+        if message and state.get("phase") == "Running" and not state.get("interrupted"):
+            with self._saying_stop:  # the engine's thread comes here, and ours
+                if not self._stopping:
+                    self._stopping = True
+                    self._screen.line(message)
 
     def _tell_full(self) -> None:
         # Neither the event log nor a pod's own log could say it: they lie there too.
@@ -267,9 +267,7 @@ class Watch:
 
     def _tell_events(self, state: dict[str, Any]) -> None:
         if self._run is not None and self._follower is None and (prefix := prefix_of(state)):
-            store = self._run.store()
-            if isinstance(store, CloudStore):
-                store.silent_until = math.inf  # we say it in words of our own
+            store = self._run.store(quiet=True)  # we say it in words of our own
             self._follower = EventFollower(LeavableStore(store, self._leaving), prefix) if store is not None else None
             self._disks = self._run.disks()
         for event in self._follower.new() if self._follower is not None else ():

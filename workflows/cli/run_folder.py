@@ -79,11 +79,13 @@ class RunFolder:
             raise InputError(f"{path}: not a run's state (no JSON object); remove the folder {self.path}")
         return state
 
-    def store(self) -> ObjectStore | None:
-        """The run's store; None for a workflow that is none of ours, or before it has a state."""
+    def store(self, *, quiet: bool = False) -> ObjectStore | None:
+        """The run's store; None for a workflow that is none of ours, or before it has a state. ``quiet``: see
+        :func:`argosy.steps.store.opening.open_store`, as for every run.
+        """
         annotations = self.state().get("annotations")
         uri = annotations.get(STORE_URI) if isinstance(annotations, dict) else None
-        return open_embedded(str(uri), self.document(), self.state_dir) if uri else None
+        return open_embedded(str(uri), self.document(), self.state_dir, quiet=quiet) if uri else None
 
     def disks(self) -> tuple[Path, ...]:
         """Where the engine and the pods write; the store as well, where it is a folder."""
@@ -266,8 +268,8 @@ def mounted(table: Mapping[str, str]) -> Iterator[None]:
             os.environ[env.MOUNTS] = before
 
 
-def open_embedded(uri: str, document: Mapping[str, Any], state_dir: Path) -> ObjectStore:
+def open_embedded(uri: str, document: Mapping[str, Any], state_dir: Path, *, quiet: bool = False) -> ObjectStore:
     """The store at ``uri``, through the workflow's volumes where it lies on one of them; for somebody who waits."""
     take_address(document)
     with mounted(claim_mounts(document, state_dir)):
-        return open_store(uri, retry_seconds=PERSON_SECONDS)
+        return open_store(uri, retry_seconds=PERSON_SECONDS, quiet=quiet)

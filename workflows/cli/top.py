@@ -51,8 +51,9 @@ class Row:
         state: dict[str, Any] = {}
         try:
             state = self.run.standing() if isinstance(self.run, RunFolder) else self.run.state()
-            if self.follower is None and (prefix := prefix_of(state)) and (store := self.run.store()) is not None:
-                self.follower = EventFollower(store, prefix)
+            if self.follower is None and (prefix := prefix_of(state)):
+                store = self.run.store(quiet=True)  # the table says it, and a line would lie across it
+                self.follower = EventFollower(store, prefix) if store is not None else None
             self.events += self.follower.new() if self.follower is not None else ()
             self.trouble = ""
         except (StepError, InputError) as error:

@@ -58,7 +58,7 @@ class ClusterRun:
         """
         return state_of(self._workflow())
 
-    def store(self) -> ObjectStore | None:
+    def store(self, *, quiet: bool = False) -> ObjectStore | None:
         """The run's store; None for a workflow that is none of ours.
 
         Raises:
@@ -66,7 +66,7 @@ class ClusterRun:
         """
         workflow = self._workflow()
         uri = state_of(workflow)["annotations"].get(STORE_URI)
-        return open_run_store(str(uri), workflow, self.api.namespace) if uri else None
+        return open_run_store(str(uri), workflow, self.api.namespace, quiet=quiet) if uri else None
 
     def disks(self) -> tuple[Path, ...]:
         """None of this machine."""

@@ -22,7 +22,7 @@ _taken: set[str] = set()
 
 
 def open_run_store(
-    uri: str, workflow: Mapping[str, Any], namespace: str, retry_seconds: float = PERSON_SECONDS
+    uri: str, workflow: Mapping[str, Any], namespace: str, retry_seconds: float = PERSON_SECONDS, *, quiet: bool = False
 ) -> ObjectStore:
     """The store at ``uri`` as the run's pods reach it, with this machine's own credentials.
 
@@ -35,7 +35,7 @@ def open_run_store(
     take_address(workflow)
     if uri.startswith("s3:") and not os.environ.get("AWS_SKIP_SIGNATURE"):
         _need_keys(uri, workflow, namespace)
-    return open_store(uri, retry_seconds=retry_seconds)
+    return open_store(uri, retry_seconds=retry_seconds, quiet=quiet)
 
 
 def take_address(workflow: Mapping[str, Any]) -> None:

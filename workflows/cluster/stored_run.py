@@ -79,9 +79,9 @@ class StoredRun:
             return {}
         return found
 
-    def store(self) -> ObjectStore:
+    def store(self, *, quiet: bool = False) -> ObjectStore:
         """The run's store."""
-        return open_run_store(self.root, {}, "")
+        return open_run_store(self.root, {}, "", quiet=quiet)
 
     def written(self, wanted: Callable[[str], bool], pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
         """What failed ranks wrote last; nobody keeps the rest."""

@@ -159,8 +159,8 @@ def _attempt(record: RunRecord, index: int, scale: Scale) -> list[Bar]:
     turn = max([first, *times]) if kept < each.last_step else stuck
     bars = [_bar(scale, each.began, first, "starting", "", f"attempt {number}: imports, rendezvous, restore")]
     if turn > first:
-        text = f"attempt {number}: steps {each.restored_step + 1} to {kept}"
-        bars.append(_bar(scale, first, turn, "kept", f"{each.restored_step} → {kept}", text))
+        text = f"attempt {number}: steps {each.base + 1} to {kept}"
+        bars.append(_bar(scale, first, turn, "kept", f"{each.base} → {kept}", text))
     if stuck > turn:
         text = f"attempt {number}: steps {kept + 1} to {each.last_step}: {fate_of_lost(record, index)}"
         bars.append(_bar(scale, turn, stuck, "lost", "", text))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from dataclasses import replace
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 import click
 
+from argosy.steps.checkpoint.manifest import ShardFile
 from argosy.steps.checkpoint.node_paths import merged
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError, StepError
@@ -58,8 +61,8 @@ def command(run: str, words: tuple[str, ...], as_json: bool, state_dir: Path) ->
 def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple[str, dict[str, int]]:
     """The checkpoint that ``checkpoint`` names (None: a resume's), in ``folder``: its digest, files and sizes.
 
-    What a call that was interrupted left is completed; another file of that name is refused. Beside them lies a file
-    that keeps them out of the code, should the folder be one of a run's.
+    What a call that was interrupted left is completed; a file that is not the checkpoint's is never replaced. Beside
+    them lies a file that keeps them out of the code, should the folder be one of a run's.
 
     Raises:
         InputError: there is no such checkpoint, or something else lies in the folder.
@@ -76,6 +79,11 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
     strange = sorted(_lying(folder) - {file.path for file in files} - {_IGNORE})
     if strange:
         raise InputError(f"FOLDER {folder}: {strange[0]} lies there, which is none of the checkpoint's; name another")
+    if other := next((file.path for file in files if _is_another(folder / file.path, file)), None):
+        raise InputError(
+            f"FOLDER {folder}: {other} lies there with other bytes than checkpoint {short(chosen.digest)} has, so it "
+            "is another's, or was changed since; name another folder, or remove it"
+        )
     try:
         found.store.fetch(replace(chosen.checkpoint, files=files), folder)
     except StepError as error:
@@ -99,6 +107,16 @@ def _is_checkpoint(found: CheckpointedRun, word: str) -> bool:
     """A number is hardly meant for a folder, whether there is such a step or not; hex digits may be."""
     digests = (commit.digest for commit in found.store.explain().commits)
     return word.isdecimal() or (len(word) >= PREFIX_DIGITS and any(each.startswith(word.lower()) for each in digests))
+
+
+def _is_another(path: Path, file: ShardFile) -> bool:
+    """Whether something lies there that is not this file. An interrupted call leaves none: a name means whole."""
+    if not os.path.lexists(path):
+        return False
+    if not path.is_file() or path.stat().st_size != file.size:
+        return True
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest() != file.sha256
 
 
 def _lying(folder: Path) -> set[str]:
