@@ -345,14 +345,16 @@ def test_a_run_that_is_deleted_while_it_is_followed_is_said_to_be(followed, argo
         looks = 0
 
         def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
-            self.looks += path.endswith("/w-1")
-            return None if self.looks > 6 else super().answer(path, query)
+            own = path.endswith("/w-1")
+            self.looks += own
+            return None if own and self.looks > 6 else super().answer(path, query)
 
-    with serving(Deleted(followed), tmp_path) as kubeconfig:
-        code, out, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
-    assert code == 1
-    assert "w-1 was deleted before its end, and its gang with it" in err
-    assert f"argosy status file://{tmp_path}/store/gpt/runs/r " in out
+    for verb, ended in (("submit", str(tmp_path / "w.yaml")), 1), (("logs", "-f", "w-1"), 0):
+        with serving(Deleted(followed), tmp_path) as kubeconfig:
+            code, _, err = argosy(*verb, "--kubeconfig", str(kubeconfig))
+        assert code == ended, err
+        assert "w-1 was deleted before its end, and its gang with it" in err
+        assert f"argosy status file://{tmp_path}/store/gpt/runs/r " in err
 
 
 def test_a_namespace_that_is_not_there_is_made_and_not_an_account_in_it(argosy, tmp_path) -> None:

@@ -59,6 +59,12 @@ def supervisor_evicted(training: Training) -> float:
     return now()
 
 
+def node_drained(training: Training) -> float:
+    """One that a pod of the gang and the supervisor are on: both are evicted at once."""
+    supervisor_evicted(training)
+    return pod_evicted(training)
+
+
 def controller_restarted(training: Training) -> float:
     """The Argo controller is killed in mid-train and started again."""
     training.cluster.component("workflow-controller").restart()
@@ -150,11 +156,11 @@ FAULTS: Mapping[str, Fault] = {
     fault.__name__: fault
     for fault in (
         rank_killed, pod_deleted, pod_evicted, supervisor_killed, supervisor_deleted, supervisor_evicted,
-        controller_restarted, node_lost, node_unplugged, supervisor_node_restarted, api_away, etcd_restarted, s3_away,
-        s3_slow, stopped_and_retried, terminated_and_retried, stopped_and_resubmitted,
+        node_drained, controller_restarted, node_lost, node_unplugged, supervisor_node_restarted, api_away,
+        etcd_restarted, s3_away, s3_slow, stopped_and_retried, terminated_and_retried, stopped_and_resubmitted,
     )
 }  # fmt: skip
-NOTICED = ("rank_killed", "pod_deleted", "pod_evicted", "node_lost", "node_unplugged")
+NOTICED = ("rank_killed", "pod_deleted", "pod_evicted", "node_drained", "node_lost", "node_unplugged")
 """What must have ended a restart: a fault that nobody noticed was none."""
 UNNOTICED = ("supervisor_killed", "supervisor_deleted", "supervisor_evicted", "controller_restarted")
 """What the gang never hears of."""

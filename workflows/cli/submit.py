@@ -13,11 +13,11 @@ import click
 
 from argosy.steps.cluster.api import ApiSilent
 from argosy.steps.contract.errors import InputError
-from argosy.steps.record.building import RUN_NAME, STORE_URI, prefix_of
+from argosy.steps.record.building import RUN_NAME, STORE_URI
 from argosy.steps.record.summary import summary
 from argosy.steps.record.wording import duration
 from argosy.workflows.cli.described import description_here
-from argosy.workflows.cli.finding import as_far_as_known
+from argosy.workflows.cli.finding import as_far_as_known, told_deleted
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.options import as_json, place
 from argosy.workflows.cli.output import emit, next_commands, say, typed
@@ -182,7 +182,8 @@ def _follow(run: ClusterRun, as_json: bool) -> int:
         next_commands(_ways_back(run), err=True)
         return INTERRUPTED
     if deleted:
-        return _deleted(run, watch.seen)
+        told_deleted(run, watch.seen)
+        return FAILED
     record, missing = as_far_as_known(run)
     if missing:
         say(f"warning: only what the cluster says, its event log cannot be read here: {missing}", err=True)
@@ -193,14 +194,6 @@ def _follow(run: ClusterRun, as_json: bool) -> int:
             say(line)
         next_commands(ways_on(record, run))
     return exit_code(record)
-
-
-def _deleted(run: ClusterRun, seen: Mapping[str, Any]) -> int:
-    """``seen``: its state, when it was looked at last."""
-    say(f"{run.name} was deleted before its end, and its gang with it", err=True)
-    if seen and (prefix := prefix_of(seen)):
-        next_commands([(typed("argosy", "status", f"{seen['annotations'][STORE_URI]}/{prefix}"), "what it did")])
-    return FAILED
 
 
 def _wait(run: ClusterRun, screen: Screen) -> None:
