@@ -142,5 +142,8 @@ class GangHost(Protocol):
     def probe(self, manifest: GangManifest, identity: Identity, nodes: int) -> Probed:
         """Ask for ``nodes`` nodes besides those of the gang ``identity``; asked again, how far that has come."""
 
+    def evicted(self) -> bool:
+        """Whether our own pod is taken from its node, and the run is to go on; False when nobody can know."""
+
     def end_probe(self, name: str) -> None:
         """Ask for no more; what was found is let go. Without a probe of gang ``name``: nothing."""

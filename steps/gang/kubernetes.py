@@ -26,6 +26,7 @@ from argosy.steps.gang.channel_objects import CHANNEL_PORT, Owner, channel_secre
 from argosy.steps.gang.evidence import LastWords, cluster_evidence
 from argosy.steps.gang.host import Endpoint, GangRecord, Identity, PodState, Probed, Standing
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, with_identity
+from argosy.steps.gang.own_pod import is_evicted
 from argosy.steps.gang.pod_states import Outcome, is_lost, numbered, outcome_of, pod_state, taken_back
 from argosy.steps.gang.probe import probe_job, probe_name
 from argosy.steps.gang.reasons import REFUSED, Reasons
@@ -51,8 +52,7 @@ class KubernetesHost:
             StepError: the API server refuses us, or stays away.
         """
         self._api, self._manifest, self._owner, self._token = api, manifest, owner, token
-        self._runtime = manifest.runtime
-        self._changed = threading.Event()
+        self._runtime, self._changed = manifest.runtime, threading.Event()
         self._pods = Watched(api, POD, owner.selector, self._changed.set)
         self._workloads = Watched(api, self._runtime.kind, owner.selector, self._changed.set)
         self._reasons, self._words = Reasons(api, manifest.runtime), LastWords(api)
@@ -284,6 +284,10 @@ class KubernetesHost:
         """Delete the Job and its pods; they have a second to end."""
         self._api.delete(JOB, probe_name(name))
         self._probes.discard(probe_name(name))
+
+    def evicted(self) -> bool:
+        """What the API server says of the pod."""
+        return is_evicted(self._api, self._owner.name)
 
 
 def kubernetes_host(manifest: GangManifest, workflow: str, workflow_uid: str) -> KubernetesHost:

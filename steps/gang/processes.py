@@ -234,11 +234,14 @@ class ProcessHost:
     def end_probe(self, name: str) -> None:
         """Nothing was held."""
 
+    def evicted(self) -> bool:
+        """Only a cluster does that."""
+        return False
+
     def evict(self, node: str, grace_seconds: float) -> None:
         """Reclaim the node's pods: SIGTERM now, SIGKILL after the grace; the node may take pods later."""
         for folder, pod in self._running_on(node):
-            record = {"reason": "DisruptionTarget", "kill_at": time.time() + grace_seconds}
-            write_record(folder / "reason.json", record)
+            write_record(folder / "reason.json", {"reason": "DisruptionTarget", "kill_at": time.time() + grace_seconds})
             pod.signal(signal.SIGTERM)
 
     def lose(self, node: str) -> None:

@@ -9,8 +9,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord, StepNode
-from argosy.steps.record.story import failed_step
-from argosy.steps.record.termination import STOPPED
+from argosy.steps.record.story import failed_step, stopped
 
 FROM_PYTHON = "TrainingRun(...).run()"
 """In a record the command of a run that was started from Python, where no file describes it."""
@@ -29,18 +28,19 @@ def what_to_do(record: RunRecord) -> list[str]:
         return []
     told = []
     step = failed_step(record)
-    stopped = bool(STOPPED.search(step.message if step is not None else record.message))
-    if step is not None:
+    if step is not None and stopped(record):
+        told.append(f"The workflow was stopped at the step {step.name}.")
+    elif step is not None:
         said = f" for {named}" if (named := step.cause) else f": {step.message}" if step.message else ""
         code = "" if step.exit_code is None else f", with exit code {step.exit_code}"
         told.append(f"The workflow failed at the step {step.name}{code}{said}.")
-        if step.quote and not stopped:
+        if step.quote:
             told.append(f"    | {step.quote}")
     last = record.restarts[-1] if record.restarts else None
     cause = (step.cause if step is not None else "") or record.train_cause or (last.cause if last else "")
     # A workflow that was stopped between two steps and retried ends without a word of Argo's.
     between = bool(record.nodes) and step is None and not record.message
-    cause = cause or ("sigterm" if stopped or between else "")
+    cause = cause or ("sigterm" if stopped(record) or between else "")
     advice = advice_for(cause, last.quote if last else "")[1] if cause else _unnamed(step)
     wrong = step is not None and step.exit_code == ExitCode.USAGE
     if record.command and cause == Cause.IMPORT_ERROR.value:  # on this machine, where there is no image

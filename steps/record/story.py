@@ -122,6 +122,8 @@ def _failure(record: RunRecord) -> str:
     step = failed_step(record)
     if step is None:
         return ""
+    if stopped(record):
+        return f" It was stopped at the step {step.name}."
     return f" The step {step.name} failed" + (f" for {cause}." if (cause := step.cause) else ".")
 
 
@@ -260,6 +262,13 @@ def failed_step(record: RunRecord) -> StepNode | None:
     bad = [node for node in record.nodes if node.phase in ("Failed", "Error")]
     root = [node for node in bad if node.template != "finalize"]
     return (root or bad)[-1] if bad else None
+
+
+def stopped(record: RunRecord) -> bool:
+    """Whether somebody had Argo end the workflow: a step that did as it was told has not failed."""
+    step = failed_step(record)
+    told = record.message if step is None or step.cause == Cause.SIGTERM else step.message
+    return bool(STOPPED.search(told))
 
 
 def goodput_sentence(record: RunRecord) -> str:

@@ -250,6 +250,12 @@ class Supervisor:
         return decision.exit_code
 
     def _stopped(self) -> int:
+        if self._context.host.evicted():
+            quote = "the supervisor's pod is taken from its node; the gang trains on, for the next supervisor"
+            print(f"argosy: {quote}", file=sys.stderr, flush=True)
+            verdict = Verdict(cause=Cause.PREEMPTED_EVICTED, exit_code=int(ExitCode.PREEMPTED), quote=quote)
+            self._context.record.gave_up(verdict)
+            return verdict.exit_code
         verdict = Verdict(cause=Cause.SIGTERM, exit_code=int(ExitCode.PREEMPTED), quote="the supervisor got SIGTERM")
         print(f"argosy: stopped: {verdict.quote}", file=sys.stderr, flush=True)
         try:

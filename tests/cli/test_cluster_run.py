@@ -14,6 +14,8 @@ import pytest
 from argosy.steps.cluster.connecting import connect
 from argosy.steps.gang import evidence
 from argosy.steps.gang.host import PodState
+from argosy.steps.runlog import RunLog
+from argosy.steps.store import open_store
 from argosy.workflows.cluster.pod_logs import last_lines, pods_of_steps
 from tests.cli.api_server import FakeApi, serving
 
@@ -307,6 +309,52 @@ def test_an_api_server_that_is_away_for_a_while_is_not_the_end_of_who_follows(ar
         code, out, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
         assert code == 0, err
         assert "the run goes on meanwhile, and is asked for again" in out
+
+
+@pytest.fixture
+def followed(tmp_path, monkeypatch) -> dict[str, Any]:
+    """A run of ours that goes on with ``r``, to be submitted as ``w.yaml``: how it stands."""
+    monkeypatch.setattr("argosy.workflows.cli.submit.POLL_SECONDS", 0.05)
+    (tmp_path / "store").mkdir()
+    uri = f"file://{tmp_path}/store"
+    (tmp_path / "w.yaml").write_text(WORKFLOW)
+    own = workflow(nodes={}, phase="Running", finishedAt=None)
+    own["status"].pop("storedWorkflowTemplateSpec")
+    own["metadata"]["annotations"] = {"argosy.dev/run-name": "gpt", "argosy.dev/store-uri": uri}
+    log = RunLog(open_store(uri), "gpt/runs/r", "train")
+    log.append("checkpoint_committed", step=10, digest="a" * 64)
+    log.close()
+    return own
+
+
+def test_what_a_run_did_before_it_went_on_is_not_told_as_if_it_happened_now(followed, argosy, tmp_path) -> None:
+    """All that the first workflow had done was printed with the seconds of the second, thousands of checkpoints."""
+    followed["status"]["phase"] = "Succeeded"
+    for year, told in ((2099, False), (2001, True)):
+        followed["metadata"]["creationTimestamp"] = f"{year}-11-22T16:00:00Z"
+        with serving(FakeApi(followed), tmp_path) as kubeconfig:
+            code, out, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
+        assert code == 0, err
+        assert ("] checkpoint: step 10" in out) == told, out
+
+
+def test_a_run_that_is_deleted_while_it_is_followed_is_said_to_be(followed, argosy, tmp_path) -> None:
+    """``no such workflow`` stood there with exit code 2, and a place in the store to be filled in by the reader."""
+
+    class Deleted(FakeApi):
+        looks = 0
+
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            own = path.endswith("/w-1")
+            self.looks += own
+            return None if own and self.looks > 6 else super().answer(path, query)
+
+    for verb, ended in (("submit", str(tmp_path / "w.yaml")), 1), (("logs", "-f", "w-1"), 0):
+        with serving(Deleted(followed), tmp_path) as kubeconfig:
+            code, _, err = argosy(*verb, "--kubeconfig", str(kubeconfig))
+        assert code == ended, err
+        assert "w-1 was deleted before its end, and its gang with it" in err
+        assert f"argosy status file://{tmp_path}/store/gpt/runs/r " in err
 
 
 def test_a_namespace_that_is_not_there_is_made_and_not_an_account_in_it(argosy, tmp_path) -> None:

@@ -323,6 +323,19 @@ def test_the_step_that_failed_is_named_and_not_the_one_that_runs_after_it(failed
     assert f"failed at the step {named}" in told
 
 
+def test_one_that_was_stopped_while_it_trained_has_not_failed_at_that_step() -> None:
+    """``argo stop``: Argo notes a signal's 143 for the supervisor's 76, and the step was said to fail with it."""
+    verdict = 'main: Error (exit code 143): {"cause":"sigterm","exit_code":76,"step":3}'
+    train = {"type": "Pod", "displayName": "train(0)", "templateName": "train", "phase": "Failed", "message": verdict}
+    began = Event(1.0, "restart_began", "w", {"attempt": 1, "restart": 0, "restored_step": 0})
+    for message, said in (("Stopped with strategy 'Stop'", "was stopped"), ("", "failed")):
+        state = {"phase": "Failed", "message": message, "nodes": [train | {"exitCode": 143}]}
+        told = "\n".join(explained(build_record([began], state)))
+        assert f"The workflow {said} at the step train" in told
+        assert ("with exit code 143" in told) == (said == "failed")
+        assert ("It was stopped at the step train." in told) == (said == "was stopped")
+
+
 @pytest.mark.parametrize("cause", Cause)
 def test_every_cause_is_one_whole_row(cause: Cause) -> None:
     assert cause.name.lower() == cause

@@ -123,9 +123,11 @@ class Cluster(Client):
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[None]:
-        """For as long as it is needed: the one that runs, else one that is started now and ended afterwards."""
+        """For as long as it is needed: the one that runs, with the code of this checkout, else one that is started now
+        and ended afterwards.
+        """
         if self.running:
-            self.wait()
+            self.refresh()
             yield
             return
         self.up()

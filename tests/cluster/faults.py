@@ -53,6 +53,18 @@ def supervisor_deleted(training: Training) -> float:
     return now()
 
 
+def supervisor_evicted(training: Training) -> float:
+    """Its node is drained; the gang, on others, trains on."""
+    evict(training, training.pods(role="supervisor")[0]["metadata"]["name"])
+    return now()
+
+
+def node_drained(training: Training) -> float:
+    """One that a pod of the gang and the supervisor are on: both are evicted at once."""
+    supervisor_evicted(training)
+    return pod_evicted(training)
+
+
 def controller_restarted(training: Training) -> float:
     """The Argo controller is killed in mid-train and started again."""
     training.cluster.component("workflow-controller").restart()
@@ -143,14 +155,24 @@ def stopped_and_resubmitted(training: Training) -> float:
 FAULTS: Mapping[str, Fault] = {
     fault.__name__: fault
     for fault in (
-        rank_killed, pod_deleted, pod_evicted, supervisor_killed, supervisor_deleted, controller_restarted, node_lost,
-        node_unplugged, supervisor_node_restarted, api_away, etcd_restarted, s3_away, s3_slow, stopped_and_retried,
-        terminated_and_retried, stopped_and_resubmitted,
+        rank_killed, pod_deleted, pod_evicted, supervisor_killed, supervisor_deleted, supervisor_evicted,
+        node_drained, controller_restarted, node_lost, node_unplugged, supervisor_node_restarted, api_away,
+        etcd_restarted, s3_away, s3_slow, stopped_and_retried, terminated_and_retried, stopped_and_resubmitted,
     )
 }  # fmt: skip
-NOTICED = ("rank_killed", "pod_deleted", "pod_evicted", "node_lost", "node_unplugged")
+NOTICED = ("rank_killed", "pod_deleted", "pod_evicted", "node_drained", "node_lost", "node_unplugged")
 """What must have ended a restart: a fault that nobody noticed was none."""
-QUICK = ("rank_killed", "pod_deleted", "supervisor_killed", "node_lost", "etcd_restarted", "stopped_and_retried")
+UNNOTICED = ("supervisor_killed", "supervisor_deleted", "supervisor_evicted", "controller_restarted")
+"""What the gang never hears of."""
+QUICK = (
+    "rank_killed",
+    "pod_deleted",
+    "supervisor_killed",
+    "supervisor_evicted",
+    "node_lost",
+    "etcd_restarted",
+    "stopped_and_retried",
+)
 """What CI does each time; ``make prove SUITE=cluster-faults`` does all."""
 
 
@@ -169,6 +191,7 @@ def survived(training: Training, fault: str, *kinds: str) -> dict[str, float]:
     training.until("nothing to be left", lambda: not training.leftovers("services", *kinds), 60)
     cost = training.account(since)
     assert cost["detected"] > 0 or fault not in NOTICED, training.tale()
+    assert cost["detected"] == 0 or fault not in UNNOTICED, training.tale()
     return cost
 
 

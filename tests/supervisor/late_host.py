@@ -3,7 +3,8 @@
 SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, phase, pods that are to be seen, perhaps
 why]. The pods are real processes from the start, so that they also ask before the supervisor knows them; a gang without
 a line in the script comes at once. In the phase "starting" there is a pod more, whose image is missing; in "full" a
-quota has no room for the gang. A refusal is believed after a second.
+quota has no room for the gang; in "evicted" the supervisor's own pod is taken from its node. A refusal is believed
+after a second.
 """
 
 from __future__ import annotations
@@ -45,8 +46,12 @@ class LateHost(processes.ProcessHost):
 
     def standing(self, name: str) -> Standing:
         _, phase, _, *why = self._line(name)
-        phase = "placed" if phase == "starting" else phase  # which the supervisor itself finds out
+        # The supervisor itself finds out that one is starting; and the other word is of its own pod.
+        phase = "placed" if phase in ("starting", "evicted") else phase
         return Standing(phase=phase, why=why[0] if why else f"as the script says: {phase}")
+
+    def evicted(self) -> bool:
+        return any(self._line(name)[1] == "evicted" for name in self.created)
 
     def room(self, excluded: tuple[str, ...]) -> int | None:
         return None  # as on a cluster, where only the scheduler knows

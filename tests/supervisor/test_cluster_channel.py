@@ -19,6 +19,7 @@ from argosy.steps.gang.channel_objects import Owner
 from argosy.steps.gang.host import Identity
 from argosy.steps.gang.kubernetes import KubernetesHost
 from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, read_manifest
+from argosy.steps.gang.own_pod import NODE_ID, is_evicted
 from argosy.steps.gang.pod_states import pod_state
 from argosy.steps.supervisor.pod_view import PodView
 from argosy.steps.verdict.families.kubernetes import REASONS
@@ -86,6 +87,28 @@ def test_a_gang_does_not_end_for_what_is_there_already(
             host.create(manifest, Identity(name=f"w-{attempt}", attempt=attempt, nnodes=2, env={}))
     assert namespace.made == [*asked, "jobsets", *asked, "jobsets"]
     assert ("is still there is not known" in capfd.readouterr().err) is (status == 403)
+
+
+@pytest.mark.parametrize(
+    ("node", "conditions", "evicted"),
+    [
+        ("w-train-1", [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}], True),
+        ("w-train-1", [{"type": "DisruptionTarget", "status": "False"}], False),  # a preemption that came to nothing
+        ("w-train-1", [], False),  # argo stop, or a Workflow that is deleted
+        ("w-train-0", [{"type": "DisruptionTarget", "status": "True"}], False),  # the supervisor before us
+    ],
+)
+def test_a_supervisor_knows_that_its_node_is_drained(
+    node: str, conditions: list[dict[str, str]], evicted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGO_NODE_ID", "w-train-1")
+    own = {"metadata": {"name": "w-train", "annotations": {NODE_ID: node}}, "status": {"conditions": conditions}}
+    api = FakeApi({"metadata": {"name": "w"}}, [own])
+    with serving(api, tmp_path) as kubeconfig:
+        assert is_evicted(connect(kubeconfig=str(kubeconfig)), "w") is evicted
+        assert api.lists == ["workflows.argoproj.io/workflow=w,argosy.dev/role=supervisor"]
+        api.refused["/api/v1/namespaces/research/pods"] = "forbidden"
+        assert not is_evicted(connect(kubeconfig=str(kubeconfig)), "w")
 
 
 class Queue(Namespace):

@@ -200,6 +200,21 @@ def test_sigterm_ends_the_gang_and_leaves_nothing(rig: Rig) -> None:
     assert {a["attempt"] for a in rig.assignments()} == {1, 2}
 
 
+def test_an_evicted_supervisor_leaves_its_gang_to_the_next(rig: Rig) -> None:
+    """Whoever drained the node of a supervisor had its gang stopped and made anew, on all of its nodes."""
+    rig.plan["steps"], rig.late = 200, [[[0, "evicted", 99]]]
+    process = rig.start()
+    rig.until(lambda: rig.steps(1))
+    process.terminate()
+    assert process.wait(20) == 76, rig.log()
+    assert json.loads((rig.folder / "step/dev/termination-log").read_text())["cause"] == "preempted_evicted"
+    assert rig.events("gang_deleted") == []
+    assert rig.events("train_ended") == []
+    rig.late = None
+    assert rig.run() == 0, rig.log()
+    assert {(each["attempt"], each["restart"]) for each in rig.assignments()} == {(1, 0)}
+
+
 def test_sigterm_is_obeyed_while_the_store_is_away(rig: Rig) -> None:
     """The ledger was asked for three minutes before that, and a cluster kills the pod long before."""
     with S3Server(("lake",)) as server:

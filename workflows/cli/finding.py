@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.record.building import STORE_URI, prefix_of
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.store.base import ObjectStore
+from argosy.workflows.cli.output import next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder, find_run
 from argosy.workflows.cluster.place import ClusterPlace
 
@@ -78,3 +81,11 @@ def as_far_as_known(run: Run) -> tuple[RunRecord, str]:
         if not isinstance(run, ClusterRun if isinstance(error, InputError) else ClusterRun | RunFolder):
             raise
         return run.outline(), str(error)
+
+
+def told_deleted(run: Run, seen: Mapping[str, Any]) -> None:
+    """Say that the run's Workflow is gone; ``seen``: its state, when it was looked at last."""
+    say(f"{run.name} was deleted before its end, and its gang with it", err=True)
+    if seen and (prefix := prefix_of(seen)):
+        place = f"{seen['annotations'][STORE_URI]}/{prefix}"
+        next_commands([(typed("argosy", "status", place), "what it did")], err=True)

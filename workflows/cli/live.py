@@ -166,6 +166,7 @@ class Watch:
         self._tally, self._ended_nodes = Tally(), set[str]()
         self._since, self._past = since, False
         self._run: Watched | None = None
+        self.seen: dict[str, Any] = {}  # the state, as it was at the last look
         self._follower: EventFollower | None = None
         self._stopping, self._saying_stop = False, threading.Lock()
         self._leaving = threading.Event()
@@ -218,7 +219,7 @@ class Watch:
     def _look(self) -> None:
         if self._run is None:
             return
-        state = self._run.state()
+        state = self.seen = self._run.state()
         self._tell_stop(state)
         self._guarded(self._tell_full)
         if not (self._away and self._over.is_set()):
@@ -270,6 +271,7 @@ class Watch:
             store = self._run.store(quiet=True)  # we say it in words of our own
             self._follower = EventFollower(LeavableStore(store, self._leaving), prefix) if store is not None else None
             self._disks = self._run.disks()
+            self._since = max(self._since, moment(state, "taken_up") or 0.0)
         for event in self._follower.new() if self._follower is not None else ():
             self._tell(event)
         self._away = False
@@ -284,14 +286,12 @@ class Watch:
             self._past = False
             attempts = count(self._tally.attempts, "attempt")
             self._screen.line(f"so far: {attempts}, checkpoint {self._tally.checkpoint or 'none yet'}")
-        line = self._tally.absorb(event)
-        if line:
+        if line := self._tally.absorb(event):
             self._screen.line(harmless(line))
 
     def _tell_node(self, node: dict[str, Any]) -> None:
-        identity = (
-            f"{node.get('id')} {node.get('phase')} {node.get('message') if node.get('phase') == 'Pending' else ''}"
-        )
+        why = node.get("message") if node.get("phase") == "Pending" else ""
+        identity = f"{node.get('id')} {node.get('phase')} {why}"
         if identity not in self._ended_nodes and (line := node_line(node)):
             self._ended_nodes.add(identity)
             if (moment(node, "finishedAt") or self._since) >= self._since:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.finding import Run, find
+from argosy.workflows.cli.finding import Run, find, told_deleted
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import RunFolder
@@ -58,10 +58,14 @@ def command(
             )
         emit({"run_id": run.name, "lines": list(records(run, follow, rank, pod, tail))})
         return
-    printed = False
+    from argosy.workflows.cluster.run import ClusterRun
+
+    printed, seen = False, run.state()
     for record in records(run, follow, rank, pod, tail):
         printed = True
         say(f"{record['pod']} | {record['text']}")
+    if isinstance(run, ClusterRun) and run.is_gone():
+        return told_deleted(run, seen)
     if not printed and tail != 0:
         named = ("" if rank is None else f" of rank {rank}") + (f" of pods named {pod!r}" if pod else "")
         click.echo(f"no lines{named} in {run.where}{_why_none(run, named)}", err=True)

@@ -17,11 +17,11 @@ from argosy.steps.record.building import RUN_NAME, STORE_URI
 from argosy.steps.record.summary import summary
 from argosy.steps.record.wording import duration
 from argosy.workflows.cli.described import description_here
-from argosy.workflows.cli.finding import as_far_as_known
+from argosy.workflows.cli.finding import as_far_as_known, told_deleted
 from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.options import as_json, place
 from argosy.workflows.cli.output import emit, next_commands, say, typed
-from argosy.workflows.cli.run import exit_code
+from argosy.workflows.cli.run import FAILED, exit_code
 from argosy.workflows.cli.source import Source, from_toml, is_toml, read_bytes
 from argosy.workflows.cli.starting import code_digests, read_parameters
 from argosy.workflows.cli.status import lines, ways_on
@@ -175,11 +175,15 @@ def _follow(run: ClusterRun, as_json: bool) -> int:
         with Watch(screen, poll_seconds=POLL_SECONDS) as watch:
             watch.found(run)
             _wait(run, screen)
+            deleted = run.is_gone()
     except (KeyboardInterrupt, ApiSilent) as left:
         gone = f"the cluster was not heard of for {duration(GONE_SECONDS)}: " if isinstance(left, ApiSilent) else "\n"
         click.echo(f"{gone}{run.name} goes on without us.", err=True)
         next_commands(_ways_back(run), err=True)
         return INTERRUPTED
+    if deleted:
+        told_deleted(run, watch.seen)
+        return FAILED
     record, missing = as_far_as_known(run)
     if missing:
         say(f"warning: only what the cluster says, its event log cannot be read here: {missing}", err=True)

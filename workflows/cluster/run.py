@@ -111,6 +111,10 @@ class ClusterRun:
         lines = followed(self.api, self.name, lambda name: pod in name, tail, self.has_ended)
         return ((name, line) for name, line in lines if wanted(line))
 
+    def is_gone(self) -> bool:
+        """Whether the Workflow was deleted."""
+        return self.api.get(WORKFLOW, self.name) is None
+
     def has_ended(self) -> bool:
         """Whether the Workflow will change no more; one that is gone will not."""
         found = self.api.get(WORKFLOW, self.name)

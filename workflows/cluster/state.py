@@ -27,14 +27,16 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
         InputError: the controller keeps the nodes in a database.
     """
     metadata, status = _map(workflow, "metadata"), _map(workflow, "status")
-    annotations = facts_of(workflow)
+    annotations, parameters = facts_of(workflow), _parameters(workflow)
     return {
         "name": text(metadata, "name"),
         "namespace": text(metadata, "namespace"),
         "uid": text(metadata, "uid"),
         "yaml_sha256": str(annotations.get(YAML_SHA256, "")),
         "annotations": annotations,
-        "parameters": _parameters(workflow),
+        "parameters": parameters,
+        # Another workflow began the run that a run-id names.
+        "taken_up": moment(metadata, "creationTimestamp") if parameters.get("run-id") else None,
         "phase": text(status, "phase"),
         "message": text(status, "message") or _held(workflow),
         "progress": text(status, "progress"),
