@@ -109,7 +109,7 @@ def _facts(
         loads=loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named), pointed.values()),
         removed=removed(source, values, fixed(places)),
         links=links(source, values),
-        end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
+        end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
         trainer=trainer,
         data=data_facts(source),
         own_ranks=lightning_alone(source, values) or (forked or own_ranks(source, values), 1),
