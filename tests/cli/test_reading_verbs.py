@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -677,7 +678,14 @@ def test_followed_logs_end_with_the_run(story, tmp_path) -> None:
     folder = story.finish("Running", None)
     write_log(folder, "p", "one\ntw")
     command = [sys.executable, "-m", "argosy.workflows.cli.main", "logs", "-f"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
+    # Nobody runs it: it was stopped.
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=30).stdout == b"p | one\np | tw\n"
+    lock = (folder / "engine.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with (
+        lock,
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader,
+    ):
         assert reader.stdout is not None
         guard = threading.Timer(30, reader.kill)
         guard.start()
