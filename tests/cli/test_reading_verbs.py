@@ -674,6 +674,12 @@ def test_logs_show_every_pod_and_choose_ranks(promoted, argosy) -> None:
     assert lines == [{"pod": "train-0", "rank": 0, "text": "[rank 0] loss 3"}]
 
 
+def test_a_folder_that_is_given_as_a_store_is_told_its_option(argosy) -> None:
+    code, _, err = argosy("ls", "/runs/.argosy")
+    assert code == 2
+    assert "or name a folder with --state-dir" in err
+
+
 def test_followed_logs_end_with_the_run(story, tmp_path) -> None:
     folder = story.finish("Running", None)
     write_log(folder, "p", "one\ntw")
