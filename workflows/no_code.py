@@ -35,7 +35,7 @@ _MARKS: Final = {
     ".html": re.compile(rb'<meta name="generator" content="argosy">'),
     # A notification of S3 or MinIO, also within what SQS or SNS make of it.
     ".json": re.compile(rb'(?s)(?=.*Records)(?=.*[eE]ventName)(?=.*\\*"s3\\*")'),
-    ".txt": re.compile(rb"\A(yaml sha256 [0-9a-f]{64}|\[ *\d+\.\d s\] )"),
+    **dict.fromkeys(("", ".txt"), re.compile(rb"\A(yaml sha256 [0-9a-f]{64}|\[ *\d+\.\d s\] )")),
 }
 """How a file of ours, or an event, begins; by the end of its name."""
 _HEAD: Final = 4096

@@ -128,7 +128,8 @@ class CheckpointReader:
         except ObjectMissing as error:
             raise CorruptCheckpoint(digest, file.key, "missing") from error
         if seen != file.size or hashed.hexdigest() != file.sha256:
-            raise CorruptCheckpoint(digest, file.key, f"{seen} of {file.size} bytes, or other bytes")
+            why = "its SHA-256 is another" if seen == file.size else f"{seen} of {file.size} bytes"
+            raise CorruptCheckpoint(digest, file.key, why)
 
     def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody) -> int:
         """All files into a folder; a file has its name only once its bytes are verified and durable. The store is asked

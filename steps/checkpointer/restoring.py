@@ -218,7 +218,8 @@ def verified_reader(
         except ObjectMissing as error:
             raise CorruptCheckpoint(checkpoint.digest, file.key, "missing") from error
         if found != file.sha256:
-            raise CorruptCheckpoint(checkpoint.digest, file.key, f"{seen} of {file.size} bytes, or other bytes")
+            why = "its SHA-256 is another" if seen == file.size else f"{seen} of {file.size} bytes"
+            raise CorruptCheckpoint(checkpoint.digest, file.key, why)
         advance(file.size, file.size)
         return view
 

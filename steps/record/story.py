@@ -101,6 +101,8 @@ def _without_training(record: RunRecord) -> str:
 def _not_begun(record: RunRecord) -> str:
     if record.outline and any(node.template == "train" and node.phase != "Pending" for node in record.nodes):
         return "How far it came stands in its event log alone."
+    if any(node.template == "train" and node.phase == "Succeeded" for node in record.nodes):
+        return "How far it came stood in its event log, of which nothing is left in the store."
     if record.stillborn and not record.done:
         often = count(len(record.stillborn), "start")
         return f"Training has not begun: {often} failed, the last for {ending(record.stillborn[-1])}."

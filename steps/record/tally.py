@@ -121,9 +121,7 @@ class Tally:
         if step != self.step:
             self.step = step
             self._recent.append((event.time, step))
-        loss = event.fields.get("loss")
-        told = isinstance(loss, int | float) and not isinstance(loss, bool)
-        self.loss = loss if told else self.loss  # also NaN
+        self.loss = number(event.fields, "loss") if "loss" in event.fields else self.loss  # NaN is told as a text
         return warning
 
     def _ended(self, event: Event) -> str:

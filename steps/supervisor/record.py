@@ -127,7 +127,7 @@ class Record:
         step, when = int(record["step"]), float(record.get("time", 0.0))
         loss = record.get("loss")
         end = int(record.get("end_step") or self._end_step)
-        fields = {"loss": loss if loss is None or math.isfinite(loss) else None, "end_step": end or None}
+        fields = {"loss": loss if loss is None or math.isfinite(loss) else str(loss), "end_step": end or None}
         before, tokens = self._last, record.get("tokens")
         if tokens is not None and step > before[0] > 0 and when > before[1]:
             fields["tokens_per_second"] = round(float(tokens) * self._world / (when - before[1]), 1)

@@ -103,7 +103,7 @@ def test_a_script_that_begins_again_has_survived_nothing(tmp_path: Path) -> None
 
 
 def test_interrupted_the_same_command_goes_on_and_says_why_losses_differ(folder: Path) -> None:
-    described(folder, script=SCRIPT.replace("% 17", "% 17 + time.time() % 0.01"))
+    described(folder, script=SCRIPT.replace("% 17", "% 17 + (time.time() % 0.01 if saved else 0)"))
     words = [*ARGOSY, "chaos", "run.toml", "--kills", "1", "--kind", "segv"]
     # Also where SIGINT is ignored around us, as in a job in the background of a shell.
     heeds = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
@@ -121,6 +121,14 @@ def test_interrupted_the_same_command_goes_on_and_says_why_losses_differ(folder:
     assert "random generators (dropout's too) are not restored" in found["losses"][-1]
 
 
+def test_what_came_before_any_checkpoint_is_not_told_as_a_resume(tmp_path: Path) -> None:
+    script = SCRIPT.replace("step % 8", "step % 72").replace("% 17", "% 17 + time.time() % 0.01")
+    done = chaos(described(tmp_path, script=script), "--kills", "1", "--kind", "corrupt-shard")
+    assert "no checkpoint to damage yet" in done.stdout
+    assert "whether the script reads its own was not seen" in done.stdout
+    assert "Losses differ before anything was restored" in done.stdout
+
+
 def test_a_script_that_prints_no_step_is_told_to(tmp_path: Path) -> None:
     """Its checkpoint tells the step it ended at, but nothing when it came to which."""
     ended = chaos(described(tmp_path, script=SILENT), "--kills", "1", expect=2)
@@ -135,7 +143,7 @@ def test_a_run_that_ends_before_a_fault_is_seen_is_said_to_be_too_short(tmp_path
 
 def test_what_fails_without_any_fault_is_said(tmp_path: Path) -> None:
     done = chaos(described(tmp_path, script="raise KeyError('no such column')\n"), "--kills", "1", expect=1)
-    assert "without any fault the run ended Failed" in done.stderr
+    assert "without any fault the run ended Failed: user_exception" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_verify_reads_every_byte(run: Run, argosy: Argosy) -> None:
     shard = run.damage(40)
     code, out, _ = argosy("checkpoint", "verify", "gpt-abc12")
     assert code == 1
-    assert f"step 40  {run.made[40][:12]}  48.8 KiB  corrupt: {shard}: 50000 of 50000 bytes, or other bytes" in out
+    assert f"step 40  {run.made[40][:12]}  48.8 KiB  corrupt: {shard}: its SHA-256 is another" in out
     assert "5 checkpoints whole" in out
     code, out, _ = argosy("checkpoint", "verify", "gpt-abc12", "60", run.made[50][:8], "--json")
     told = json.loads(out)

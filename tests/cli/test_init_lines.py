@@ -373,3 +373,9 @@ def test_iterations_are_no_eras(read) -> None:
     script = "import torch\nmodel = torch.nn.Linear(2, 2)\nopt = torch.optim.Adam(model.parameters())\n"
     script += "for n in range(iterations()):\n    model.train()\n    loss.backward()\n    opt.step()\n"
     assert "if n % 1000 == 0:" in read(f"{script}torch.save(model.state_dict(), 'o/1.pt')\n")[2]
+
+
+def test_the_lines_save_before_a_loop_that_the_script_bounds_has_ended(read) -> None:
+    script = "import torch\nmodel = torch.nn.Linear(2, 2)\nopt = torch.optim.Adam(model.parameters())\nN = 100\n"
+    script += "for n in range(1, N + 1):\n    loss.backward()\n    opt.step()\n"
+    assert "if n % 10 == 0:" in read(f"{script}torch.save(model.state_dict(), 'o/1.pt')\n")[2]

@@ -126,6 +126,18 @@ def test_a_flag_of_the_scripts_own(written) -> None:
     assert checkpoint["resume_args"] == ["--resume_from_checkpoint", "{newest}"]
 
 
+def test_the_folder_that_is_looked_in_is_no_state_to_go_on_from(written) -> None:
+    script = f"{HF}import argparse\nfrom transformers.trainer_utils import get_last_checkpoint\n"
+    script += 'p = argparse.ArgumentParser()\np.add_argument("--output_dir", default="o")\n'
+    script += 'p.add_argument("--epochs", type=int, default=3)\na = p.parse_args()\n'
+    script += "last = get_last_checkpoint(a.output_dir) if os.path.isdir(a.output_dir) else None\n"
+    script += "t = Trainer(args=TrainingArguments(output_dir=a.output_dir, num_train_epochs=a.epochs))\n"
+    checkpoint, _, out = written(f"import os\n{script}t.train(resume_from_checkpoint=last)\n")
+    assert "resume_args" not in checkpoint
+    assert "for its newest checkpoint itself" in out
+    assert "kill:rank=0@step=50" in out  # three epochs are no three steps
+
+
 def test_lightning_has_as_many_ranks_as_it_was_told(written) -> None:
     script = f'{LIGHTNING}L.Trainer(devices=2, callbacks=[ModelCheckpoint("ck")]).fit(m, ckpt_path="last")\n'
     checkpoint, gang, out = written(script)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -673,11 +674,24 @@ def test_logs_show_every_pod_and_choose_ranks(promoted, argosy) -> None:
     assert lines == [{"pod": "train-0", "rank": 0, "text": "[rank 0] loss 3"}]
 
 
+def test_a_folder_that_is_given_as_a_store_is_told_its_option(argosy) -> None:
+    code, _, err = argosy("ls", "/runs/.argosy")
+    assert code == 2
+    assert "or name a folder with --state-dir" in err
+
+
 def test_followed_logs_end_with_the_run(story, tmp_path) -> None:
     folder = story.finish("Running", None)
     write_log(folder, "p", "one\ntw")
     command = [sys.executable, "-m", "argosy.workflows.cli.main", "logs", "-f"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
+    # Nobody runs it: it was stopped.
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=30).stdout == b"p | one\np | tw\n"
+    lock = (folder / "engine.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with (
+        lock,
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader,
+    ):
         assert reader.stdout is not None
         guard = threading.Timer(30, reader.kill)
         guard.start()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+import threading
 from typing import Any
 
 import pytest
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.channel import Report
 from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.building import build_record
 from argosy.steps.record.restarts import restarts_of
@@ -16,7 +18,10 @@ from argosy.steps.record.story import goodput_sentence, headline, lost_words, ou
 from argosy.steps.record.summary import summary
 from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.termination import read_message
-from argosy.steps.runlog import ENGINE_WENT, Event, read_events
+from argosy.steps.runlog import ENGINE_WENT, Event, RunLog, read_events
+from argosy.steps.store import open_store
+from argosy.steps.store.leaving import LeavableStore
+from argosy.steps.supervisor.record import Record
 from argosy.workflows.cli.explain import story as explained
 from argosy.workflows.cli.run import exit_code
 from argosy.workflows.cli.status import lines as status
@@ -439,6 +444,17 @@ def test_steps_that_went_with_every_checkpoint_are_those_that_were_made_after_it
     drawn = timeline(story.record())
     told = [bar.tooltip.partition(" (")[0] for lane in drawn.lanes for bar in lane.bars]
     assert "attempt 2: steps 21 to 25: 5 steps done again" in told
+
+
+def test_a_loss_that_is_no_number_replaces_the_one_before(tmp_path) -> None:
+    store, tally = open_store(tmp_path.as_uri()), Tally()
+    with RunLog(store, "gpt/runs/r", "supervisor") as log:
+        steps = [{"rank": 0, "step": 49, "loss": 0.1}, {"rank": 0, "step": 50, "loss": float("nan")}]
+        report = Report(pod="p", node="n", node_rank=0, restart=0, phase="running", steps=steps)
+        Record(store, "gpt/runs/r", log, 1, 0, LeavableStore(store, threading.Event())).report(report, 0)
+    for event in read_events(store, "gpt/runs/r"):
+        tally.absorb(event)
+    assert tally.progress() == "step 50"
 
 
 def test_a_script_that_tells_no_steps_is_not_said_to_have_made_none(story) -> None:

@@ -55,6 +55,12 @@ def test_waits_are_told(events: list[Event], sentence: str) -> None:
 UNSTARTED = {"id": "1", "type": "Pod", "displayName": "admit(0)", "templateName": "admit", "phase": "Pending"}
 
 
+def test_a_run_that_trained_is_not_said_to_have_not_when_its_store_was_emptied() -> None:
+    node = {**UNSTARTED, "templateName": "train", "phase": "Succeeded"}
+    state = {"name": "w", "phase": "Succeeded", "annotations": {"argosy.dev/run-name": "r"}, "nodes": [node]}
+    assert headline(build_record([], state)).endswith("of which nothing is left in the store.")
+
+
 @pytest.mark.parametrize(
     ("message", "waits"),
     [

@@ -206,6 +206,7 @@ NO_CODE = {
     "event.json": EVENT, "sqs.json": json.dumps({"Messages": [{"Body": EVENT}]}),
     "minio.json": '{"EventName": "s3:ObjectCreated:Put", "Key": "b/k", "Records": [{"s3": {"bucket": {"name": "b"}}}]}',
     "o.txt": "[    0.1 s] gang 1: 1 node", "both.txt": f"yaml sha256 {'a' * 64}\n", "tee.txt": "", "run.out": "x",
+    "out1": f"yaml sha256 {'a' * 64}\n",
     "out/ckpt.pt": "1", "out/deep/x": "2", ".hg/store": "3", "wandb/run/x": "4", "lightning_logs/v": "5",
     "events.out.tfevents.1": "6", ".ipynb_checkpoints/a.py": "7", "a.py~": "8",
 }  # fmt: skip

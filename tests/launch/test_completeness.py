@@ -70,6 +70,11 @@ def test_a_file_that_was_written_a_moment_ago(tmp_path: Path) -> None:
     assert flaw_of(tmp_path, look(tmp_path), checkpoint_expect=("a",)) == "it has just changed"
 
 
+def test_a_lone_rank_of_hugging_faces_trainer_writes_no_number(tmp_path: Path) -> None:
+    write(tmp_path / "checkpoint-1/rng_state.pth", "x")
+    assert flaw_of(tmp_path, look(tmp_path), checkpoint_expect=("rng_state_{rank}.pth",)) == ""
+
+
 @pytest.mark.parametrize(
     ("text", "flaw"), [('{"step": 1}', ""), ('{"step": ', "busy"), ("12", "busy"), ('{"a": 1}\n{"a": 2}', "busy")]
 )

@@ -14,7 +14,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.finding import Run, find, told_deleted
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
-from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.run_folder import ENDED, RunFolder
 from argosy.workflows.cluster.place import ClusterPlace
 
 Wanted = Callable[[str], bool]
@@ -177,11 +177,12 @@ def _last(log: _Log, lines: list[str], tail: int | None) -> Iterator[tuple[str, 
 
 
 def _followed(folder: RunFolder, wanted: Wanted, pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
-    """Lines as they come; ends after the look that follows the end of the run."""
+    """Lines as they come; ends after the look that follows the end of the run, or of whoever ran it."""
     logs: dict[Path, _Log] = {}
     first = True
     while True:
-        done = folder.state().get("phase") in ("Succeeded", "Failed", "Error")
+        state = folder.standing()
+        done = state.get("phase") in ENDED or ("phase" in state and bool(state["interrupted"]))
         for log in _logs(folder, pod):
             logs.setdefault(log.path, log)
         for log in logs.values():

@@ -116,7 +116,8 @@ def every_stored_run(uri: str) -> list[StoredRun]:
         InputError: no uri, or no such folder. StoreError: the store failed.
     """
     if "://" not in uri:
-        raise InputError(f"STORE {uri!r}: no uri; write what storage.uri says, as in s3://bucket/argosy")
+        way = "write what storage.uri says, as in s3://bucket/argosy, or name a folder with --state-dir"
+        raise InputError(f"STORE {uri!r}: no uri; {way}")
     root = check_uri(uri, "STORE")
     above, _, name = root.rpartition("/")
     keys = (info.key for info in open_run_store(root, {}, "").scan())

@@ -6,6 +6,9 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
+from argosy.workflows.script.source import last_name
+from argosy.workflows.script.values import Values
+
 _STEPS = (
     *("steps", "max_steps", "num_steps", "n_steps", "total_steps", "train_steps", "iters", "max_iters", "num_iters"),
     *("n_iters", "total_iters", "train_iters", "iterations", "num_iterations", "max_iterations"),
@@ -13,10 +16,16 @@ _STEPS = (
 _EPOCHS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
 
 
-def end_of(values: Mapping[str, str | None], calls: Sequence[ast.Call]) -> int | None:
-    """From the flags' values; epochs count where no step is printed."""
-    names = _STEPS if _prints_steps(calls) else (*_STEPS, *_EPOCHS)
+def end_of(values: Mapping[str, str | None], calls: Sequence[ast.Call], by_library: bool) -> int | None:
+    """From the flags' values; epochs count where no step is printed, as a library that trains does."""
+    names = _STEPS if by_library or _prints_steps(calls) else (*_STEPS, *_EPOCHS)
     return next((int(value) for name in names if (value := values.get(name)) and value.isdecimal()), None)
+
+
+def last_turn(call: ast.Call, values: Values) -> int | None:
+    """The last turn of a loop over ``range(...)``, where the script says it."""
+    known = values.machine.seen.get(call.args[-1], []) if call.args and last_name(call.func).endswith("range") else []
+    return known[0] if len(known) == 1 and isinstance(known[0], int) else None
 
 
 def _prints_steps(calls: Sequence[ast.Call]) -> bool:

@@ -50,7 +50,7 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
         expect=("rng_state_{rank}.pth",),
         marker="trainer_state.json",
         resume_args=_words(source, values) if declared else (),
-        resume_flags=_flags_of_train(calls, values),
+        resume_flags=_flags_of_train(calls, values, place),
         resumes=goes_on,
         start=started(calls, source, "train", "resume_from_checkpoint", f"get_last_checkpoint({folder!r})")
         + "; from transformers.trainer_utils import get_last_checkpoint at its top",
@@ -75,15 +75,19 @@ def _words(source: Source, values: Values) -> tuple[str, ...]:
     return ("resume_from_checkpoint={newest}",) if words else ("--resume_from_checkpoint", "{newest}")
 
 
-def _flags_of_train(calls: Sequence[ast.Call], values: Values) -> tuple[str, ...]:
-    """The flags with the path that ``train(resume_from_checkpoint=...)`` is given."""
+def _flags_of_train(calls: Sequence[ast.Call], values: Values, place: ast.expr | None) -> tuple[str, ...]:
+    """The flags with the path that ``train(resume_from_checkpoint=...)`` is given; that of ``place`` is looked in."""
     given = [argument(call, name) for call in calls if last_name(call.func) == "train"
              for name in ("resume_from_checkpoint", "model_path")]  # fmt: skip
-    shown = [one for each in given if each is not None for one in (each, *values.bindings.origins(each))]
-    named = [node.attr for each in shown for node in ast.walk(each) if isinstance(node, ast.Attribute)]
+    named = [name for name in _named(given, values) if name not in _named([place], values)]
     return tuple(
         dict.fromkeys(flag.name for name in named if (flag := values.flag(name)) is not None and flag.takes_value)
     )
+
+
+def _named(given: Sequence[ast.expr | None], values: Values) -> list[str]:
+    shown = [one for each in given if each is not None for one in (each, *values.bindings.origins(each))]
+    return [node.attr for each in shown for node in ast.walk(each) if isinstance(node, ast.Attribute)]
 
 
 def _trains_itself(name: str, values: Values, depth: int = 4) -> ast.ClassDef | None:

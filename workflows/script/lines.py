@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import takewhile
 
+from argosy.workflows.script.end import last_turn
 from argosy.workflows.script.learned import again, learned, means
 from argosy.workflows.script.source import Function, Source, counted, last_name
 from argosy.workflows.script.values import Values
@@ -47,6 +48,8 @@ class Loop:
     """What its file does not import, and needs."""
     anew: str = ""
     """The number that it counts from whatever was loaded; "" where that is not certain."""
+    end: int | None = None
+    """Its last turn, where the script says it."""
     turn: str = ""
     """The loop inside in which the counter is counted on; "" where that is the loop itself."""
     told: str = ""
@@ -64,9 +67,10 @@ class Loop:
         told = "".join(f"\n            {line}" for line in loads)
         save = f'torch.save({{{", ".join(parts)}}}, "{path}")'
         alone = "not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0"
-        tests = [alone if _LONG.search(f"{self.counter} {self.header}") else f"({alone})"] if self.ranks else []
-        tests += [] if _LONG.search(f"{self.counter} {self.header}") else [f"{self.counter} % {_every(end)} == 0"]
-        cost = "" if _LONG.search(f"{self.counter} {self.header}") else "  # so many steps a kill may cost"
+        turns = _LONG.search(f"{self.counter} {self.header}")
+        tests = [alone if turns else f"({alone})"] if self.ranks else []
+        tests += [] if turns else [f"{self.counter} % {_every(end or self.end)} == 0"]
+        cost = "" if turns else "  # so many steps a kill may cost"
         alone = f"if {' and '.join(tests)}:{cost}\n            " if tests else ""
         file = self.where.rpartition(":")[0]
         top = (
@@ -171,7 +175,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     header, first = _begun_at(*holder, start)
     anew = first if _is_whole(loop, holder[1], values) else ""
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
-                ", ".join(lacks), anew)  # fmt: skip
+                ", ".join(lacks), anew, last_turn(holder[1], values))  # fmt: skip
 
 
 def _kinds_of(name: str, source: Source, values: Values) -> list[ast.ClassDef]:

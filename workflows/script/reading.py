@@ -127,7 +127,7 @@ def _facts(
         loads=loads,
         removed=removed(source, values, fixed(places)),
         links=links(source, values),
-        end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls),
+        end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
         trainer=trainer,
         data=data_facts(source),
         own_ranks=lightning_alone(source, values) or (forked or own_ranks(source, values), 1),

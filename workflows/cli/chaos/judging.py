@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from argosy.steps.contract.injection import CORRUPT, SUPERVISOR_KILL, Injection
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.restart import Restart
 from argosy.steps.record.story import began_again, ending, injected_in, lost_in
 
 
@@ -42,10 +44,11 @@ def judge(fault: Injection, record: RunRecord, end: int) -> Judged:
     if fault.fault == SUPERVISOR_KILL and not told.failed:
         return Judged(fault.text, record.workflow, "nothing: training went on", None, 0, wrong)
     steps = [point.time for each in record.restarts[index + 1 :] for point in each.points if point.time > seen.time]
+    nothing = fault.fault == CORRUPT and not _saved_before(record, record.restarts[index + 1 :])
     return Judged(
         fault.text,
         record.workflow,
-        ending(told),
+        f"{ending(told)}, no checkpoint to damage yet" if nothing else ending(told),
         min(steps) - seen.time if steps else None,
         lost_in(record, index),
         wrong or _blamed_wrongly(record, index) or _resumed_wrongly(fault, record, index),
@@ -67,19 +70,28 @@ def _blamed_wrongly(record: RunRecord, index: int) -> str:
 
 def _resumed_wrongly(fault: Injection, record: RunRecord, index: int) -> str:
     later = record.restarts[index + 1 :]
-    began = later[0].began if later else 0.0
-    if fault.fault == CORRUPT and any(each.time < began for each in record.checkpoints):
+    if fault.fault == CORRUPT and _saved_before(record, later):
         return "" if any(each.skipped for each in later) else "the damaged checkpoint was not passed over"
     return began_again(later[0]) if later else ""
 
 
-def losses(record: RunRecord) -> dict[int, float]:
+def _saved_before(record: RunRecord, later: Sequence[Restart]) -> bool:
+    return bool(later) and any(each.time < later[0].began for each in record.checkpoints)
+
+
+def is_unlike_from_start(record: RunRecord, calm: RunRecord) -> bool:
+    """Whether losses differ before either has restored anything."""
+    ours, theirs = losses(record.restarts[:1]), losses(calm.restarts[:1])
+    return any(ours[step] != theirs[step] for step in {*ours} & {*theirs})
+
+
+def losses(restarts: Sequence[Restart]) -> dict[int, float]:
     """Step -> loss, as it was told last."""
-    return {point.step: point.loss for each in record.restarts for point in each.points if point.loss is not None}
+    return {point.step: point.loss for each in restarts for point in each.points if point.loss is not None}
 
 
 def compared(record: RunRecord, calm: RunRecord) -> tuple[int, int, float]:
     """(steps whose loss both told, how many are the same, the largest difference)."""
-    ours, theirs = losses(record), losses(calm)
+    ours, theirs = losses(record.restarts), losses(calm.restarts)
     differences = [abs(ours[step] - theirs[step]) for step in sorted({*ours} & {*theirs})]
     return len(differences), sum(not each for each in differences), max(differences, default=0.0)

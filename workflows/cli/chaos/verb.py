@@ -15,9 +15,10 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.injection import FAULTS, Injection
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.story import ending
 from argosy.steps.record.wording import count as counted
 from argosy.steps.record.wording import duration
-from argosy.workflows.cli.chaos.judging import Judged, compared, judge
+from argosy.workflows.cli.chaos.judging import Judged, compared, is_unlike_from_start, judge
 from argosy.workflows.cli.chaos.plan import KINDS, SEEN_SECONDS, Calm, draw
 from argosy.workflows.cli.live import PlainScreen, Watch
 from argosy.workflows.cli.options import as_json, ranks, state_dir
@@ -35,6 +36,14 @@ _UNLIKE = (
     "Losses differ where a script draws other numbers after a resume than it would have: the order of its data or its "
     "random generators (dropout's too) are not restored. Save torch.get_rng_state() and the place in the data beside "
     "the model, and set both again (docs/exact.md); no step is lost by it."
+)
+_UNLIKE_AT_ONCE = (
+    "Losses differ before anything was restored: the script draws other numbers at each start. Seed what it draws from "
+    "(torch.manual_seed) to see whether a resume changes them; no step is lost by it."
+)
+_NEVER_RESUMED = (
+    "No start went on from a checkpoint, so whether the script reads its own was not seen: let it save earlier, or "
+    "write more --kills."
 )
 
 
@@ -122,7 +131,8 @@ def command(
     try:
         calm = chaos.record("calm")
         if calm.phase != "Succeeded":
-            say(f"argosy: without any fault the run ended {calm.phase}: {calm.message}", err=True)
+            why = calm.message or next((ending(each) for each in calm.restarts[-1:]), "")
+            say(f"argosy: without any fault the run ended {calm.phase}{f': {why}' if why else ''}", err=True)
             next_commands([(typed("argosy", "explain", calm.workflow), "why")], err=True)
             return 1
         judged, same = _broken(chaos, calm, kills, kinds or KINDS)
@@ -181,7 +191,7 @@ def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -
     shape = Calm(calm.last_step, tuple(each.step for each in calm.checkpoints), seconds)
     judged: list[Judged] = []
     same: list[str] = []
-    unlike = False
+    unlike = unlike_at_once = again = resumed = False
     for number, faults in enumerate(draw(kinds, kills, shape, nnodes, gang.nproc_per_node, chaos.seed), 1):
         texts = tuple(fault.text for fault in faults)
         record = chaos.record(str(number), texts, nnodes + 1 + len(faults))
@@ -189,8 +199,12 @@ def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -
         told, equal, most = compared(record, calm)
         difference = f", the largest difference is {most:.3g}" if equal < told else ""
         unlike = unlike or equal < told
+        unlike_at_once = unlike_at_once or is_unlike_from_start(record, calm)
+        again = again or len(record.restarts) > 1
+        resumed = resumed or any(each.restored_digest for each in record.restarts)
         same.append(f"{record.workflow}: {equal} of {told} losses are those of the calm run{difference}")
-    return judged, [*same, *([_UNLIKE] if unlike else [])]
+    why = _UNLIKE_AT_ONCE if unlike_at_once else _UNLIKE
+    return judged, [*same, *([why] if unlike else []), *([_NEVER_RESUMED] if again and not resumed else [])]
 
 
 def _tell(chaos: Chaos, calm: RunRecord, judged: list[Judged], same: list[str], as_json: bool) -> int:
