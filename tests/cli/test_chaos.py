@@ -122,7 +122,7 @@ def test_interrupted_the_same_command_goes_on_and_says_why_losses_differ(folder:
 
 
 def test_what_came_before_any_checkpoint_is_not_told_as_a_resume(tmp_path: Path) -> None:
-    script = SCRIPT.replace("step % 8", "step % 72").replace("% 17", "% 17 + time.time() % 0.01")
+    script = SCRIPT.replace("step % 8", "step % 80").replace("% 17", "% 17 + time.time() % 0.01")
     done = chaos(described(tmp_path, script=script), "--kills", "1", "--kind", "corrupt-shard")
     assert "no checkpoint to damage yet" in done.stdout
     assert "whether the script reads its own was not seen" in done.stdout
@@ -183,6 +183,7 @@ def test_every_plan_can_be_carried_out(
     runs = draw(kinds, count, calm, nnodes, nproc, seed)
     assert runs == draw(kinds, count, calm, nnodes, nproc, seed)
     assert Counter(each.fault for run in runs for each in run) == Counter(kinds[i % len(kinds)] for i in range(count))
+    assert runs[0][0].step > calm.stretches[:2][-1][0]
     for run in runs:
         taken = [each.node for each in run if each.fault in NODE_FAULTS]
         at = [each.step for each in run]

@@ -52,14 +52,16 @@ def draw(
     """``count`` faults, each kind as often as the others, in as few runs as can be blamed on nobody else.
 
     Between two faults of a run lies a stretch in which a checkpoint is committed: what fails again and again without
-    one is given up, rightly. A node is taken away once in a run, and before other faults had it excluded.
+    one is given up, rightly. The first run's come after the first checkpoint, if there are others: whether a script
+    resumes shows only there. A node is taken away once in a run, and before other faults had it excluded.
     """
     dice = random.Random(seed)
     bag = [kinds[number % len(kinds)] for number in range(count)]
     dice.shuffle(bag)
-    runs = []
+    runs: list[list[Injection]] = []
     while bag:
-        stretches = calm.stretches[dice.randrange(min(calm.stride, len(calm.stretches))) :: calm.stride]
+        begin = dice.randrange(0 if runs else min(1, len(calm.stretches) - 1), min(calm.stride, len(calm.stretches)))
+        stretches = calm.stretches[begin :: calm.stride]
         most = min(len(stretches), MOST_OF_A_RUN)
         taken = _take(bag, most, nnodes)
         chosen = sorted(dice.sample(stretches, len(taken)))
