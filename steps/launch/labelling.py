@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from argosy.steps.checkpoint.manifest import Checkpoint
@@ -61,7 +61,7 @@ class Labelling:
         """Take note that rank 0 finished a step."""
         self._clock.tell(word, anew=anew)
 
-    def look(self, units: Iterable[Unit]) -> None:
+    def look(self, units: Sequence[Unit]) -> None:
         """The folder was looked at; called often, so that it is known when a save began."""
         for unit in units:
             files, began, changing = self._seen.get(unit.name, ({}, 0.0, False))
@@ -71,6 +71,7 @@ class Labelling:
                 old = {state[1] for state in files.values()}
                 began = min([time.time(), *(state[1] / 1e9 for state in unit.files.values() if state[1] not in old)])
             self._seen[unit.name] = (dict(unit.files), began, changed)
+        for unit in sorted(units, key=lambda unit: newest_change(unit.files)):
             if unit.name not in self._before:
                 self._compare(FileStep(unit.step, None, "name"))
 
@@ -88,13 +89,17 @@ class Labelling:
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
 
     def _compare(self, saved: FileStep) -> None:
-        """One that did not read what was restored may print too seldom to show it. A file's step may be its epoch's."""
+        """One that did not read what was restored may print too seldom to show it. A file's step may be its epoch's.
+        The first save of another step decides: who has gone on may save its best model of an earlier one later.
+        """
         began = self._began[saved.source]
         alike = None not in (saved.step, began.step) and (saved.epoch is None) == (began.epoch is None)
-        earlier = alike and (saved.epoch or 0, saved.step or 0) < (began.epoch or 0, began.step or 0)
-        if earlier and self._tell is not None and self._clock.furthest < (began.step or 0):
+        now, then = (saved.epoch or 0, saved.step or 0), (began.epoch or 0, began.step or 0)
+        if not alike or self._tell is None or now == then:
+            return
+        if now < then and self._clock.furthest < then[1]:
             self._tell("began_again", step=saved.step, restored=began.step)
-            self._tell = None
+        self._tell = None
 
     def _is_no_further(self, unit: Unit) -> bool:
         """Whether no file that bears a number was written since the restore, or nothing that was restored if none does:
