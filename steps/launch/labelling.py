@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from argosy.steps.checkpoint.manifest import Checkpoint
@@ -45,7 +46,7 @@ class Labelling:
         self._contents = [] if restored is None else [{file.path: file.sha256 for file in restored.files}]
         self._saves = 0
         self._label = Label(0 if restored is None else restored.step, "file")
-        self._committed = None if restored is None or found is None else (found.name, found.files)
+        self._found = self._committed = None if restored is None or found is None else (found.name, found.files)
         """The unit that was committed last, with that label."""
         self._seen: dict[str, tuple[Signature, float, bool]] = {}
         """Unit -> its files when they were looked at last, since when they change, and whether they did just then."""
@@ -81,8 +82,8 @@ class Labelling:
             return self._label
         self.look([unit])
         known = file_step(self._folder, unit, self._globs)
-        if known.source == "file":
-            self._compare(known)
+        if known.source == "file" and self._tell is not None and not self._is_as_found(unit):
+            self._compare(self._rewritten(unit) or known)
         no_step = known.step is None and (known.epoch or 0) <= self._label.step
         if no_step and self._clock.is_mute and self._is_no_further(unit):
             return self._label
@@ -105,9 +106,19 @@ class Labelling:
         """Whether no file that bears a number was written since the restore, or nothing that was restored if none does:
         a script that had no step left to make writes its model only.
         """
-        name, files = self._committed or (None, {})
+        return self._saves == 0 and self._is_as_found(unit)
+
+    def _is_as_found(self, unit: Unit) -> bool:
+        name, files = self._found or (None, {})
         told = [path for path in {**files, **unit.files} if numbers_in(path)] or files
-        return self._saves == 0 and name == unit.name and all(files.get(path) == unit.files.get(path) for path in told)
+        return name == unit.name and all(files.get(path) == unit.files.get(path) for path in told)
+
+    def _rewritten(self, unit: Unit) -> FileStep | None:
+        """What files tell that were restored and are others now: a model beside them may be the best one's."""
+        _, files = self._found or (None, {})
+        others = {path: state for path, state in unit.files.items() if files.get(path, state) != state}
+        known = file_step(self._folder, replace(unit, files=others), self._globs)
+        return known if known.source == "file" and known.step is not None else None
 
     def is_new(self, content: Content) -> bool:
         """Whether these files were neither restored nor committed last."""
