@@ -82,10 +82,11 @@ class Labelling:
             return self._label
         self.look([unit])
         known = file_step(self._folder, unit, self._globs)
-        if known.source == "file" and self._tell is not None and not self._is_as_found(unit):
-            self._compare(self._rewritten(unit) or known)
-        no_step = known.step is None and (known.epoch or 0) <= self._label.step
-        if no_step and self._clock.is_mute and self._is_no_further(unit):
+        if known.source == "file" and not self._is_as_found(unit):
+            known = max(known, self._rewritten(unit) or known, key=lambda each: each.step or 0)
+            self._compare(known)
+        told = (known.epoch or 0) if known.step is None else known.step
+        if told <= self._label.step and self._clock.is_mute and self._is_no_further(unit):
             return self._label
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
 

@@ -331,7 +331,8 @@ def test_the_best_model_that_is_written_at_the_end_is_no_new_beginning(
         os.utime(tmp_path / name, (2000 + age, 2000 + age))
         if name != "last.json" or len(written) == 1:  # else both are found at one look
             unit = Unit("", signature(tmp_path, ()), None)
-            labelling.committed(unit, labelling.label(unit), {name: "x"}, 1)
+            labelling.committed(unit, label := labelling.label(unit), {name: "x"}, 1)
+            assert label.step == (told or [60 if written[0][1] == 60 else 50])[0]
     assert heard == told
 
 
