@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from argosy.steps.checkpoint.manifest import Checkpoint
@@ -45,7 +46,7 @@ class Labelling:
         self._contents = [] if restored is None else [{file.path: file.sha256 for file in restored.files}]
         self._saves = 0
         self._label = Label(0 if restored is None else restored.step, "file")
-        self._committed = None if restored is None or found is None else (found.name, found.files)
+        self._found = self._committed = None if restored is None or found is None else (found.name, found.files)
         """The unit that was committed last, with that label."""
         self._seen: dict[str, tuple[Signature, float, bool]] = {}
         """Unit -> its files when they were looked at last, since when they change, and whether they did just then."""
@@ -61,7 +62,7 @@ class Labelling:
         """Take note that rank 0 finished a step."""
         self._clock.tell(word, anew=anew)
 
-    def look(self, units: Iterable[Unit]) -> None:
+    def look(self, units: Sequence[Unit]) -> None:
         """The folder was looked at; called often, so that it is known when a save began."""
         for unit in units:
             files, began, changing = self._seen.get(unit.name, ({}, 0.0, False))
@@ -71,6 +72,7 @@ class Labelling:
                 old = {state[1] for state in files.values()}
                 began = min([time.time(), *(state[1] / 1e9 for state in unit.files.values() if state[1] not in old)])
             self._seen[unit.name] = (dict(unit.files), began, changed)
+        for unit in sorted(units, key=lambda unit: newest_change(unit.files)):
             if unit.name not in self._before:
                 self._compare(FileStep(unit.step, None, "name"))
 
@@ -80,29 +82,44 @@ class Labelling:
             return self._label
         self.look([unit])
         known = file_step(self._folder, unit, self._globs)
-        if known.source == "file":
+        if known.source == "file" and not self._is_as_found(unit):
+            known = max(known, self._rewritten(unit) or known, key=lambda each: each.step or 0)
             self._compare(known)
-        no_step = known.step is None and (known.epoch or 0) <= self._label.step
-        if no_step and self._clock.is_mute and self._is_no_further(unit):
+        told = (known.epoch or 0) if known.step is None else known.step
+        if told <= self._label.step and self._clock.is_mute and self._is_no_further(unit):
             return self._label
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
 
     def _compare(self, saved: FileStep) -> None:
-        """One that did not read what was restored may print too seldom to show it. A file's step may be its epoch's."""
+        """One that did not read what was restored may print too seldom to show it. A file's step may be its epoch's.
+        The first save of another step decides: who has gone on may save its best model of an earlier one later.
+        """
         began = self._began[saved.source]
         alike = None not in (saved.step, began.step) and (saved.epoch is None) == (began.epoch is None)
-        earlier = alike and (saved.epoch or 0, saved.step or 0) < (began.epoch or 0, began.step or 0)
-        if earlier and self._tell is not None and self._clock.furthest < (began.step or 0):
+        now, then = (saved.epoch or 0, saved.step or 0), (began.epoch or 0, began.step or 0)
+        if not alike or self._tell is None or now == then:
+            return
+        if now < then and self._clock.furthest < then[1]:
             self._tell("began_again", step=saved.step, restored=began.step)
-            self._tell = None
+        self._tell = None
 
     def _is_no_further(self, unit: Unit) -> bool:
         """Whether no file that bears a number was written since the restore, or nothing that was restored if none does:
         a script that had no step left to make writes its model only.
         """
-        name, files = self._committed or (None, {})
+        return self._saves == 0 and self._is_as_found(unit)
+
+    def _is_as_found(self, unit: Unit) -> bool:
+        name, files = self._found or (None, {})
         told = [path for path in {**files, **unit.files} if numbers_in(path)] or files
-        return self._saves == 0 and name == unit.name and all(files.get(path) == unit.files.get(path) for path in told)
+        return name == unit.name and all(files.get(path) == unit.files.get(path) for path in told)
+
+    def _rewritten(self, unit: Unit) -> FileStep | None:
+        """What files tell that were restored and are others now: a model beside them may be the best one's."""
+        _, files = self._found or (None, {})
+        others = {path: state for path, state in unit.files.items() if files.get(path, state) != state}
+        known = file_step(self._folder, replace(unit, files=others), self._globs)
+        return known if known.source == "file" and known.step is not None else None
 
     def is_new(self, content: Content) -> bool:
         """Whether these files were neither restored nor committed last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -152,6 +153,12 @@ def test_a_layout_that_changes_at_its_end_or_in_its_middle(tmp_path: Path) -> No
         assert found is not None
         assert list(found.state) == list(state)
         assert all(torch.equal(found.state[name], state[name]) for name in state)
+        store = CheckpointStore(open_store(tmp_path.as_uri()), "")
+        newest = store.newest()
+        assert newest is not None
+        store.fetch(newest, tmp_path / f"got-{number}")
+        stored = json.loads((tmp_path / f"got-{number}/state.json").read_text())["tensors"]
+        assert set(stored) == set(state), "what the state before had is stored still"
     checkpointer.close()
 
 

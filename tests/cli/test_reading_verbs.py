@@ -672,6 +672,8 @@ def test_logs_show_every_pod_and_choose_ranks(promoted, argosy) -> None:
     assert "no lines" not in argosy("logs", "--tail", "0")[2]
     lines = json.loads(argosy("logs", "--json", "--rank", "0")[1])["lines"]
     assert lines == [{"pod": "train-0", "rank": 0, "text": "[rank 0] loss 3"}]
+    (promoted / "state.json").write_text("{")  # as a disk that is full leaves it
+    assert "train-0 | no end\n" in argosy("logs", "--pod", "train")[1]
 
 
 def test_a_folder_that_is_given_as_a_store_is_told_its_option(argosy) -> None:

@@ -60,11 +60,11 @@ def command(
         return
     from argosy.workflows.cluster.run import ClusterRun
 
-    printed, seen = False, run.state()
+    printed, seen = False, run.state() if follow and isinstance(run, ClusterRun) else {}
     for record in records(run, follow, rank, pod, tail):
         printed = True
         say(f"{record['pod']} | {record['text']}")
-    if isinstance(run, ClusterRun) and run.is_gone():
+    if seen and isinstance(run, ClusterRun) and run.is_gone():
         return told_deleted(run, seen)
     if not printed and tail != 0:
         named = ("" if rank is None else f" of rank {rank}") + (f" of pods named {pod!r}" if pod else "")
