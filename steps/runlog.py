@@ -49,7 +49,6 @@ KINDS: dict[str, tuple[str, ...]] = {
     "environment": ("attempt", "restart", "node", "variables", "findings"),
     "transport": ("attempt", "restart", "node", "state", "sentence", "remedy", "profile"),
     "preflight": ("summary", "flaws", "seconds", "enforced"),
-    "began_again": ("step", "restored"),
     "set_aside": ("digest", "reason"),
     "slow_rank": ("attempt", "restart", "rank", "node", "step", "score", "seconds", "others"),
     "skipped": ("first", "last"),

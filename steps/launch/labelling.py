@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,17 +28,9 @@ class Labelling:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        restored: Checkpoint | None,
-        units: Sequence[Unit] = (),
-        globs: Sequence[str] = (),
-        tell: Callable[..., None] = lambda *_, **__: None,
+        self, folder: Path, restored: Checkpoint | None, found: Unit | None = None, globs: Sequence[str] = ()
     ) -> None:
-        """``restored``: what the script found in the folder, as ``units``; ``globs`` of the files. ``tell`` hears
-        once that it saved a step before that.
-        """
-        found = units[-1] if units else None
+        """``restored``: what the script found in the folder, as the unit ``found``; ``globs`` of the files."""
         self._folder, self._globs = folder, globs
         self._clock = StepClock(0 if restored is None else restored.step)
         self._restored = restored
@@ -50,19 +42,12 @@ class Labelling:
         """The unit that was committed last, with that label."""
         self._seen: dict[str, tuple[Signature, float, bool]] = {}
         """Unit -> its files when they were looked at last, since when they change, and whether they did just then."""
-        self._before = {unit.name for unit in units}
-        self._began = {source: FileStep(None, None, source) for source in ("name", "file")}
-        """Where the script goes on from, as names and as contents tell it."""
-        if restored is not None and found is not None:
-            known = file_step(folder, found, globs)
-            self._began |= {known.source: known, "name": FileStep(found.step, None, "name")}
-        self._tell: Callable[..., None] | None = tell
 
     def tell(self, word: Word, *, anew: bool) -> None:
         """Take note that rank 0 finished a step."""
         self._clock.tell(word, anew=anew)
 
-    def look(self, units: Sequence[Unit]) -> None:
+    def look(self, units: Iterable[Unit]) -> None:
         """The folder was looked at; called often, so that it is known when a save began."""
         for unit in units:
             files, began, changing = self._seen.get(unit.name, ({}, 0.0, False))
@@ -72,9 +57,6 @@ class Labelling:
                 old = {state[1] for state in files.values()}
                 began = min([time.time(), *(state[1] / 1e9 for state in unit.files.values() if state[1] not in old)])
             self._seen[unit.name] = (dict(unit.files), began, changed)
-        for unit in sorted(units, key=lambda unit: newest_change(unit.files)):
-            if unit.name not in self._before:
-                self._compare(FileStep(unit.step, None, "name"))
 
     def label(self, unit: Unit) -> Label:
         """The step of these files."""
@@ -84,24 +66,10 @@ class Labelling:
         known = file_step(self._folder, unit, self._globs)
         if known.source == "file" and not self._is_as_found(unit):
             known = max(known, self._rewritten(unit) or known, key=lambda each: each.step or 0)
-            self._compare(known)
         told = (known.epoch or 0) if known.step is None else known.step
         if told <= self._label.step and self._clock.is_mute and self._is_no_further(unit):
             return self._label
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
-
-    def _compare(self, saved: FileStep) -> None:
-        """One that did not read what was restored may print too seldom to show it. A file's step may be its epoch's.
-        The first save of another step decides: who has gone on may save its best model of an earlier one later.
-        """
-        began = self._began[saved.source]
-        alike = None not in (saved.step, began.step) and (saved.epoch is None) == (began.epoch is None)
-        now, then = (saved.epoch or 0, saved.step or 0), (began.epoch or 0, began.step or 0)
-        if not alike or self._tell is None or now == then:
-            return
-        if now < then and self._clock.furthest < then[1]:
-            self._tell("began_again", step=saved.step, restored=began.step)
-        self._tell = None
 
     def _is_no_further(self, unit: Unit) -> bool:
         """Whether no file that bears a number was written since the restore, or nothing that was restored if none does:

@@ -72,7 +72,7 @@ class FolderWatch:
         self._since = SinceRestore(found, others)
         self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, others, self._since)
         checkpoint = checkpoints.by_digest(digest) if digest else None
-        self._labels = Labelling(folder, checkpoint, found.units, args.checkpoint_include, reporter.event)
+        self._labels = Labelling(folder, checkpoint, found.units[-1] if found.units else None, args.checkpoint_include)
         self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
         """What was committed, or given up, of each unit."""
         self.pruning = Pruning(checkpoints, args.checkpoint_keep)

@@ -63,11 +63,6 @@ class StepClock:
         return self._last or self._restored
 
     @property
-    def furthest(self) -> int:
-        """The greatest step that was told, 0: none."""
-        return max((word.step for word in self._words), default=0)
-
-    @property
     def is_mute(self) -> bool:
         """Whether no step was ever told."""
         return not self._words

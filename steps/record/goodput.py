@@ -24,7 +24,7 @@ def kept_until(restarts: Sequence[Restart], index: int) -> int:
 
 def _continued(here: Restart, later: Restart) -> int:
     """The last step of ``here`` that counts in a ``later`` restart."""
-    if later.began_again or later.saved_before:
+    if later.began_again:
         return later.base
     if later.restored_at is None:
         return later.restored_step

@@ -58,9 +58,6 @@ class Restart:
     saved_told: int | None = None
     """What it had told, in its own count, when the newest checkpoint of this restart was saved; None: there is none."""
 
-    saved_before: tuple[int, int] | None = None
-    """A step that it saved first, and that of what it had restored, which is later: both by its files."""
-
     @property
     def began_again(self) -> tuple[int, int] | None:
         """The steps it first reported, when two in a row lie before what it restored: it did not use what it got.
@@ -77,8 +74,6 @@ class Restart:
         """The step before its first one, in the count of its own points."""
         if self.began_again is not None:
             return max(0, 2 * self.began_again[0] - self.began_again[1])  # it may tell each tenth only
-        if self.saved_before is not None:
-            return 0
         if self.restored_told is not None:
             return self.restored_told
         return self.points[0].step - 1 if self.points and self.restored_at is not None else self.restored_step

@@ -23,7 +23,7 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
     points = _points(events)
     ordered = sorted(began, key=lambda key: began[key].time)
     aside = set_aside_in(events)
-    saves = [event for event in events if event.kind in ("checkpoint_committed", "began_again")]
+    saves = [event for event in events if event.kind == "checkpoint_committed"]
     until = [began[key].time for key in ordered[1:]] + [inf] * bool(ordered)
     found = [
         _restart(began[key], ended.get(key) or grown.get(key), points.get(key, ()), saves, end, aside)
@@ -139,14 +139,12 @@ def _restart(
     fields = ended.fields if ended else {}
     restored, digest = whole(began.fields, "restored_step") or 0, text(began.fields, "restored_digest")
     source = next((save for save in saves if text(save.fields, "digest") == digest != ""), None)
-    seen = [save for save in saves if began.time <= save.time < until]
-    own = [save for save in seen if save.kind != "began_again" and text(save.fields, "digest") not in aside]
-    before = next((save.fields for save in seen if save.kind == "began_again"), None)
+    own = [save for save in saves if began.time <= save.time < until and text(save.fields, "digest") not in aside]
     saved = told_by(own[-1]) if own else None
     # A script that prints each tenth step saves between them, too.
     steps = [whole(fields, "last_step") or 0, saved or 0, *(point.step for point in points)]
     named = [whole(save.fields, "step") or 0 for save in own if text(save.fields, "step_from") in ("name", "file")]
-    reached = max(steps) if points else max(*steps, 0 if before else restored, *named)
+    reached = max(steps) if points else max(*steps, restored, *named)
     return Restart(
         attempt=attempt,
         restart=restart,
@@ -158,7 +156,6 @@ def _restart(
         restored_at=source.time if source else None,
         restored_told=_restored_told(source, restored),
         saved_told=saved,
-        saved_before=None if before is None else (whole(before, "step") or 0, whole(before, "restored") or 0),
         skipped=texts(began.fields, "skipped"),
         cause=cause_of(ended) if ended else "",
         signal=whole(fields, "signal"),

@@ -185,15 +185,15 @@ def capacity(record: RunRecord) -> str:
 
 def began_again(each: Restart) -> str:
     """A warning when the script told steps before the restored one; "" when it went on."""
-    if each.began_again is not None:
-        return began_again_at(each.began_again[0], each.restored_told or each.restored_step)
-    return "" if each.saved_before is None else began_again_at(*each.saved_before, "saved")
+    if each.began_again is None:
+        return ""
+    return began_again_at(each.began_again[0], each.restored_told or each.restored_step)
 
 
-def began_again_at(told: int, restored: int, did: str = "began again at") -> str:
+def began_again_at(told: int, restored: int) -> str:
     """The warning's text, for the first step that was ``told`` after step ``restored`` had been put back."""
     return (
-        f"The script {did} step {told} although step {restored} was restored: it does not read its "
+        f"The script began again at step {told} although step {restored} was restored: it does not read its "
         "checkpoint (see argosy explain-config checkpoint.resume_args), or it counts its steps anew."
     )
 

@@ -52,7 +52,6 @@ class Tally:
     _told: dict[str, int | None] = field(default_factory=dict)
     """Checkpoint -> what the script had told when it was saved; None: that counts anew in each process."""
     _restored: int | None = None
-    """What the script had told by then; 0 too where it is told already that it began before."""
     _below: int | None = None
     """The first step of this start, when it lies before what was restored."""
     _recent: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
@@ -117,7 +116,7 @@ class Tally:
         warning, below = "", self._below
         self._below = step if first and step < (self._restored or 0) else None
         if below is not None and below < step < (self._restored or 0):
-            warning, self._restored = f"warning: {began_again_at(below, self._restored or 0)}", 0
+            warning = f"warning: {began_again_at(below, self._restored or 0)}"
         if step != self.step:
             self.step = step
             self._recent.append((event.time, step))
@@ -136,11 +135,6 @@ class Tally:
         which = f"attempt {number}: ended at step {reached}" if number else _not_begun(*_start_of(event))
         line = f"{which}: {ending(each)}"
         return f"{line}\n    | {each.quote}" if each.quote else line
-
-    def _again(self, event: Event) -> str:
-        told, self._restored = self._restored == 0, 0
-        step, restored = whole(event.fields, "step") or 0, whole(event.fields, "restored") or 0
-        return "" if told else f"warning: {began_again_at(step, restored, 'saved')}"
 
     def _committed(self, event: Event) -> str:
         step, digest = whole(event.fields, "step") or 0, short(text(event.fields, "digest"))
@@ -263,7 +257,6 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "stalled": lambda _, event: f"warning: {stall_sentence(event)}",
     "slow_rank": _slow,
     "skipped": _skipped,
-    "began_again": Tally._again,
     "checkpoint_committed": Tally._committed,
     "injected": _injected,
     "node_excluded": _excluded,

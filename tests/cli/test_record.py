@@ -493,27 +493,6 @@ def test_what_is_lost_is_counted_in_the_scripts_own_steps(story, told, counts, f
     assert any("began again" in line for line in lines) == warns
 
 
-@pytest.mark.parametrize("printed", [(50, 100), ()])
-def test_who_prints_seldom_and_begins_again_is_found_out_by_its_saves(printed, story) -> None:
-    """It prints each 50th step and saves each 10th: killed after step 75 it loads nothing."""
-    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
-    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
-    story.at(50.0, "step", attempt=1, restart=0, rank=0, step=50, loss=1.0)
-    story.at(70.0, "checkpoint_committed", step=70, step_from="name", told=70, digest="a" * 64, generation=1)
-    story.at(75.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=50)
-    story.at(80.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=70, restored_digest="a" * 64)
-    story.at(91.0, "began_again", step=10, restored=70)
-    for step in printed:
-        story.at(81.0 + step, "step", attempt=1, restart=1, rank=0, step=step, loss=1.0)
-    record, tally = story.record(), Tally()
-    told = "The script saved step 10 although step 70 was restored"
-    assert told in "\n".join(explained(record))
-    lines = [tally.absorb(event) for event in read_events(story.store, f"gpt/runs/{story.workflow}")]
-    assert sum(told in line for line in lines) == 1
-    assert record.restarts[1].last_step == max(printed, default=0)
-    assert not printed or record.goodput.lost_steps == 70
-
-
 def test_steps_done_again_are_all_counted_though_each_tenth_is_told(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.store import open_store
 from tests.launch.committing import committed_folder
@@ -214,42 +212,3 @@ def time_settled(path: Path) -> None:
     """As a file that was written a while ago."""
 
     os.utime(path, (path.stat().st_mtime - 10, path.stat().st_mtime - 10))
-
-
-AGAIN = """
-import json, os, pathlib, sys, time
-out = pathlib.Path("out"); out.mkdir(exist_ok=True)
-READS
-for step in range(first, 8):
-    name = NAME
-    (out / "part").write_text(json.dumps({"step": step * 10, "pad": "x" * 10}))
-    os.replace(out / "part", out / name)
-    time.sleep(0.4)
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "unit"), [('f"checkpoint-{step * 10}.json"', ("checkpoint-*",)), ('"state.json"', ())]
-)
-@pytest.mark.parametrize("reads", [False, True])
-def test_who_begins_again_is_found_out_by_its_saves(
-    name: str, unit: tuple[str, ...], reads: bool, make_gang: Callable[[int], Gang], tmp_path: Path
-) -> None:
-    """It prints nothing, and its first save is of a step before the one that was restored."""
-    first = "first = max(json.loads(each.read_text())['step'] // 10 for each in out.iterdir()) + 1"
-    text = AGAIN.replace("NAME", name).replace("READS", first if reads else "first = 1")
-    gang = make_gang(1)
-    (gang.workspace(0) / "train.py").write_text(text)
-    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
-    file = str(eval(name, {"step": 3}))
-    (tmp_path / file).write_text('{"step": 30}')
-    time_settled(tmp_path / file)
-    made = committed_folder(checkpoints, checkpoints.claim("first"), 30, tmp_path, [file])
-    claim = checkpoints.claim("second")
-    gang.start(**OPTIONS | {"resume_arg": (), "checkpoint_unit": unit})
-    gang.assign(1, generation=claim.generation, log_seq=claim.seq, resume_digest=made.digest, resume_step=30)
-    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 60, "end")
-    told = [(event["step"], event["restored"]) for event in gang.events("began_again")]
-    assert told == ([] if reads else [(10, 30)])
-    gang.order("exit", 0)
-    assert gang.exit_codes() == [0]
