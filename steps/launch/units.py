@@ -15,7 +15,7 @@ _WORDS = "checkpoint|ckpt|global_?step|step|iteration|iter|epoch"
 _NAME = re.compile(rf"(?!tmp|temp)(?:[A-Za-z0-9][\w=.+-]*[-_=.])?(?:{_WORDS})s?[-_=]?\d+(?:\.ckpt|\.pt)?", re.A | re.I)
 """checkpoint-500, global_step500, iter_0000500, epoch=1-step=10.ckpt; not tmp-checkpoint-500."""
 _STEP = re.compile(r"(?<![A-Za-z])(?:checkpoint|ckpt|global_?step|step|iteration|iter)s?[-_=]?(\d+)", re.A | re.I)
-
+_EPOCH = re.compile(r"(?<![A-Za-z])epochs?[-_=]?(\d+)", re.A | re.I)
 _RANK = re.compile(r"(?i)(?:rank|node|worker|proc|part|shard)[-_=]?\d+")
 _LONE = re.compile(r"(?<![A-Za-z0-9.])(\d+)(?![A-Za-z0-9]|\.\d)")
 
@@ -32,6 +32,12 @@ class Unit:
     def order(self) -> tuple[int, float]:
         """Sorts by age: the step in the name where it has one, then the time."""
         return (-1 if self.step is None else self.step, newest_change(self.files))
+
+    @property
+    def epoch(self) -> int | None:
+        """The greatest that its name tells, or those of its files."""
+        names = {path.partition("/")[0] for path in self.files}
+        return max((int(number) for name in names for number in _EPOCH.findall(name)), default=None)
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,8 @@ def contents(folder: Path, args: LaunchArgs) -> Contents:
         name = unit_of(path, args.checkpoint_unit)
         (groups.setdefault(name, {}) if name else beside)[path] = state
     units = sorted((Unit(name, files, step_in(name)) for name, files in groups.items()), key=lambda unit: unit.order)
+    if all(unit.step is not None and unit.epoch is not None for unit in units):
+        units.sort(key=lambda unit: unit.epoch or 0)  # the steps may count anew in each
     if not units and not args.checkpoint_unit and beside:
         return Contents((Unit("", beside, None),), {})
     return Contents(tuple(units), beside)

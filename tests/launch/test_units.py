@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.file_step import FileStep, file_step
 from argosy.steps.launch.labelling import Labelling
 from argosy.steps.launch.step_clock import StepClock, Word
-from argosy.steps.launch.units import Unit, step_in, unit_of
+from argosy.steps.launch.units import Unit, contents, step_in, unit_of
 from argosy.steps.launch.whole_files import looks_whole, signature
 from argosy.steps.pods.processes import is_running
 from tests.launch.nodes import Cluster
@@ -315,6 +316,15 @@ def test_the_best_model_that_is_written_at_the_end_is_no_earlier_step(
             unit = Unit("", signature(tmp_path, ()), None)
             labelling.committed(unit, label := labelling.label(unit), {name: "x"}, 1)
             assert label.step == step
+
+
+def test_steps_that_count_anew_in_each_epoch_are_in_order(tmp_path: Path) -> None:
+    """Nothing of the second epoch was committed, nor went a restart on from it."""
+    for name in ("epoch-0-step-10", "epoch-0-step-30", "epoch-1-step-10"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model").write_text("x")
+    found = contents(tmp_path, LaunchArgs(store_uri="file:///none", name="run"))
+    assert [unit.name for unit in found.units] == ["epoch-0-step-10", "epoch-0-step-30", "epoch-1-step-10"]
 
 
 def test_a_half_written_checkpoint_does_not_hold_back_the_one_before(one_node: Callable[..., Cluster]) -> None:
