@@ -126,3 +126,51 @@ def test_what_a_restart_takes(name: str, initialized) -> None:
     kept = found["checkpoint"]
     assert (kept["path"], kept.get("include"), kept.get("resume_args")) == (folder, include, resume), said
     assert words in said
+
+
+LOOP = f"for epoch in range(first, args.epochs):\n{TURN}"
+NO_DOUBTS = {
+    "a callback of a list": f"{RESUMED}class Keeps:\n    def on_end(self, epoch):\n        {SAVE}class Runs:\n"
+    "    def __init__(self, calls): self.calls = calls\n    def fit(self):\n"
+    f"        for epoch in range(first, args.epochs):\n{TURN.replace('    ', '            ')}"
+    "            for each in self.calls:\n                each.on_end(epoch)\nRuns([Keeps()]).fit()\n",
+    "a hook that is entered in a list": f"{RESUMED}hooks = []\ndef on(hook):\n    hooks.append(hook)\n@on\n"
+    f"def keep(epoch):\n    {SAVE}{LOOP}    for hook in hooks:\n        hook(epoch)\n",
+    "a function without a name": f"{RESUMED}keep = lambda epoch: {SAVE}{LOOP}    keep(epoch)\n",
+    "what is left to do": f"{RESUMED}n = args.epochs - first\nfor epoch in range(first, first + n):\n{TURN}    {SAVE}",
+    "the number of the best": f"{RESUMED}{LOOP}    if args.best_of > 0:\n        {SAVE}".replace(
+        "args =", "p.add_argument('--best_of', type=int, default=3)\nargs ="
+    ),
+    "an epoch is no loss": f"{RESUMED}kept = -1\n{LOOP}    if epoch > kept:\n        kept = epoch\n        {SAVE}",
+    "time is no loss": f"import time\n{RESUMED}kept = 0\n{LOOP}    now = time.time()\n    if now > kept:\n"
+    f"        kept = now\n        {SAVE}",
+    "a start that is told": f"{TORCH}{MADE}if args.first:\n    s = torch.load(f'o/{{args.first}}.pt')\n"
+    "    model.load_state_dict(s['model'])\n    optimizer.load_state_dict(s['optimizer'])\n"
+    f"for epoch in range(args.first, args.epochs):\n{TURN}    torch.save({STATE}, f'o/{{epoch + 1}}.pt')\n".replace(
+        "args =", "p.add_argument('--first', type=int, default=0)\nargs ="
+    ).replace("first", "start_epoch").replace("p.add_argument('--resume')\n", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_DOUBTS)
+def test_no_turn_is_doubted(name: str, initialized) -> None:
+    code, found, said = initialized({"train.py": NO_DOUBTS[name]})
+    assert code == 0, said
+    assert found["checkpoint"]["resume_args"]
+    assert "; but " not in said
+
+
+def test_what_is_doubted_stands_before_the_lines_and_once(initialized) -> None:
+    script = RESUMED.replace("args =", "p.add_argument('--first', type=int, default=0)\nargs =")
+    script += f"for epoch in range(args.first, args.first + args.epochs):\n{TURN}{SAVE}"
+    script = script.replace(
+        "first = 0\n", "if os.path.isdir('o') and not args.again:\n    raise SystemExit('exists')\n"
+    )
+    script = script.replace("args =", "p.add_argument('--again', action='store_true')\nargs =", 1)
+    _, _, said = initialized({"train.py": script})
+    why, lines = said.split(". For it to go on write")
+    assert "counts from args.first whatever was loaded" in why
+    assert "saves only when its loop has ended" in why
+    assert "trains longer" not in said
+    assert "; " not in lines.split("Next:")[0]
+    assert "without --again" in why
