@@ -181,7 +181,9 @@ CONFIG = (
 
 
 def test_of_two_settings_with_one_last_name_the_one_that_is_told_is_meant(initialized) -> None:
-    _, found, said = initialized({"train.py": YACS, "config.py": CONFIG}, "--", "MODEL.NAME", "vit")
+    # What one is given may be called as another is.
+    words = ["TRAIN.RESUME", "MODEL.NAME", "MODEL.NAME", "vit"]
+    _, found, said = initialized({"train.py": YACS, "config.py": CONFIG}, "--", *words)
     assert found["checkpoint"]["path"] == "o/vit/first", said
     assert found["checkpoint"]["resume_args"] == ["TRAIN.RESUME", "{newest}"]
 

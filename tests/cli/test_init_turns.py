@@ -20,7 +20,7 @@ NEWEST = ["--resume", "{newest}"]
 SAME = ["--resume", "o/m.pt"]
 ANEW = "n = 0\nwhile os.path.exists(f'o/run{n}'):\n    n += 1\nout = f'o/run{n}'\nos.makedirs(out)\n"
 LISTED = "n = max([int(each[3:]) for each in os.listdir('o')]) + 1\nout = f'o/run{n}'\nos.makedirs(out)\n"
-FOUND = f"if os.path.exists(out + '/m.pt'):\n{LOADED.replace('args.resume', 'out + chr(47) + chr(109)')}"
+FOUND = "if os.path.exists(out + '/m.pt'):\n" + LOADED.replace("args.resume", "out + '/m.pt'")
 
 CASES = {
     "a state that is saved only when the loop has ended": (
@@ -116,6 +116,46 @@ CASES = {
         ("o", ["m.keras"], None, 'model.fit(x, y, epochs=9, callbacks=[own, BackupAndRestore("o/backup")])'),
     ),
 }  # fmt: skip
+
+SEARCHED = (
+    f"import glob\nfound = sorted(glob.glob('o/*/m.pt'))\nif found:\n{LOADED.replace('args.resume', 'found[-1]')}"
+)
+TO_NUMBER = "    n = len(os.listdir('o')) + 1\n    out = f'o/{n}'\n"
+CASES |= {
+    "a number beside the folder that is looked in": (
+        f"{TORCH}p.add_argument('--seed', type=int, default=0)\nargs = p.parse_args()\n"
+        f"n = 0\nwhile os.path.exists(f'logs/{{n}}'):\n    n += 1\nout = f'o/seed{{args.seed}}'\n{MADE}{FOUND}"
+        f"for epoch in range(first, 9):\n{TURN}    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["seed*/m.pt"], None, "looks for it and goes on by itself\n"),
+    ),
+    "all folders of a number are looked in": (
+        f"{TORCH}{MADE}{SEARCHED}{ANEW}for epoch in range(first, 9):\n{TURN}    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["run*/m.pt"], None, "looks for it and goes on by itself\n"),
+    ),
+    "each save has a number of its own": (
+        f"{TORCH}{MADE}{SEARCHED}for epoch in range(first, 9):\n{TURN}{TO_NUMBER}"
+        f"    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["*/m.pt"], None, "looks for it and goes on by itself\n"),
+    ),
+    "how many turns there are is no number to go on from": (
+        f"{RESUMED}for epoch in range(first, args.epochs):\n{TURN}"
+        f"    torch.save({STATE}, f'o/{{args.epochs}}_{{epoch}}.pt')\n"
+        .replace("'--resume'", "'--resume', action='store_true'")
+        .replace("torch.load(args.resume)", "torch.load(os.path.join('o', f'{args.epochs}_{args.epochs}.pt'))"),
+        ("o", ["*_*.pt"], ["--resume"], "declares --resume"),
+    ),
+    "Keras's own loop without callbacks": (
+        "import keras\nmodel = keras.Sequential([])\nmodel.fit(x, y, callbacks=None)\nmodel.save('o/m.keras')\n",
+        ("o", ["m.keras"], None, 'model.fit(x, y, callbacks=[BackupAndRestore("o/backup")])'),
+    ),
+}  # fmt: skip
+
+
+def test_a_folder_that_composer_fills_in_is_not_known(initialized) -> None:
+    script = "from composer import Trainer\nTrainer(model=m, save_folder='o/{run_name}').fit()\n"
+    code, _, said = initialized({"train.py": script})
+    assert code == 2
+    assert "saves where only a run could tell" in said
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
@@ -14,7 +13,7 @@ from argosy.workflows.cli.init_unflagged import LAST, LINES, by_script, lines_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
-from argosy.workflows.script.places import fixed, of_save
+from argosy.workflows.script.places import fixed
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -67,9 +66,7 @@ def _turns_again(
     kept = [each for each in fixed(facts.saves) if each.folder == folder and each.pattern in patterns]
     if kept and all(each.better for each in kept):
         yield f"{kept[0].where} saves only if {kept[0].better}: a restart takes the turns since the best again"
-    above = [os.path.dirname(each.pattern.removesuffix("/**/*")) for each in kept]
-    of_runs = kept and all("*" in each and not of_save(each) for each in above)
-    if facts.anew and of_runs and not any("{" in word for word in words):
+    if facts.anew and words and not any("{" in word for word in words):
         yield f"{facts.anew} gives each start a number of its own: a restart may find nothing there"
 
 

@@ -21,6 +21,7 @@ def composer(source: Source, values: Values) -> TrainerFacts | None:
         return None
     place, load = argument(made, "save_folder"), argument(made, "load_path")
     folder = None if place is None else certain(values, place)
+    folder = None if folder and "{" in folder else folder  # {run_name} is Composer's to fill in
     glob = re.sub(r"\{[^{}]*\}", "*", plain(argument(made, "save_filename")) or _FILES)
     kept = [ast.unparse(word) for word in made.keywords if word.arg not in ("load_path", "autoresume")]
     found = f"load_path=max(glob.glob({f'{folder}/{glob}'!r}), key=os.path.getmtime, default=None)"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 
 from argosy.workflows.script.learned import means
-from argosy.workflows.script.lines import LEARNS, chains, turns
-from argosy.workflows.script.places import SavedAt
+from argosy.workflows.script.lines import LEARNS, chains, loops_around, turns
+from argosy.workflows.script.places import SavedAt, of_save
 from argosy.workflows.script.source import Function, Source, counted, last_name
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import targets, wrappers_of
@@ -115,19 +117,35 @@ def _is_better(test: ast.expr, node: ast.If, values: Values) -> bool:
     return any(map(_BEST.search, sides)) or bool(kept & {(sides[0], sides[1]), (sides[1], sides[0])})
 
 
-def next_number(source: Source, values: Values) -> str:
-    """Where each start gets a number that no other has: of those that are there the next one; "" for nowhere."""
-    for node in source.nodes:
+def next_number(source: Source, values: Values, wholes: Sequence[PurePosixPath]) -> str:
+    """Where each start gets a number that no other has for a folder above ``wholes``: of those that are there the next
+    one; "" for nowhere.
+    """
+    wholes = [each for each in wholes if "*" in str(each.parent) and not of_save(str(each.parent))]
+    for node in source.nodes if wholes else ():
         if isinstance(node, ast.While) and any(counted(each) is not None for each in ast.walk(node)):
-            free = isinstance(node.test, ast.Call) and last_name(node.test.func) in _LOOKS
+            looks = isinstance(node.test, ast.Call) and last_name(node.test.func) in _LOOKS
+            asked = [node.test] if isinstance(node.test, ast.Call) and looks else []
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and ast.unparse(node.right) == "1":
             shown = [node.left, *(values.bindings.bound(node.left) if isinstance(node.left, ast.Name) else ())]
             shown += [one for each in shown for name in ast.walk(each) if isinstance(name, ast.Name)
                       for one in values.bindings.bound(name)]  # fmt: skip
-            calls = {last_name(one.func) for each in shown for one in ast.walk(each) if isinstance(one, ast.Call)}
-            free = bool(calls & {*_LISTS}) and bool(calls & {"max", "len"})
+            calls = [one for each in shown for one in ast.walk(each) if isinstance(one, ast.Call)]
+            first = any(last_name(each.func) in ("max", "len") for each in calls) and not any(
+                loops_around(node, source)
+            )
+            asked = [each for each in calls if first and last_name(each.func) in _LISTS]
         else:
             continue
-        if free:
+        known = [glob for call in asked for each in (*call.args[:1], call.func) for glob in values.guesses(
+            each.value if isinstance(each, ast.Attribute) and each is call.func else each)]  # fmt: skip
+        if any(_numbers(PurePosixPath(glob, more), whole) for glob in known for more in ("", "*") for whole in wholes):
             return source.where(node)
     return ""
+
+
+def _numbers(asked: PurePosixPath, whole: PurePosixPath) -> bool:
+    """Whether what is asked for is a folder above, of which a number is not known."""
+    above = whole.parts[: len(asked.parts)]
+    return len(above) == len(asked.parts) < len(whole.parts) and "*" in above[-1] and (
+        all(map(fnmatchcase, above, asked.parts)))  # fmt: skip
