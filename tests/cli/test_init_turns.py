@@ -91,6 +91,13 @@ CASES = {
         "fit(model, optimizer)\n",
         ("o", ["m.pt"], None, "if the script goes on with it, name it with --resume-arg\n"),
     ),
+    "a trainer's train() is not its model's": (
+        f"{TORCH}class Runs:\n    def __init__(self, net, adam): self.net, self.adam = net, adam\n"
+        "    def train(self):\n        for epoch in range(9):\n            self.turn()\n"
+        "            torch.save(self.net.state_dict(), 'o/m.pt')\n    def turn(self):\n        self.net.train()\n"
+        f"        self.net(x).backward()\n        self.adam.step()\n{MADE}Runs(model, optimizer).train()\n",
+        ("o", ["m.pt"], None, 'self.net.load_state_dict(state["self.net"])'),
+    ),
     "Composer's autoresume follows a link": (
         "from composer import Trainer\nTrainer(model=m, save_folder='o', autoresume=True).fit()\n",
         ("o", ["ep*-ba*-rank*.pt"], None, "Trainer(model=m, save_folder='o', load_path=max(glob.glob("),

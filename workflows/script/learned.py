@@ -65,11 +65,14 @@ def _handed(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
 
 def again(loop: ast.For | ast.While, source: Source, values: Values) -> bool:
     """Whether it is gone through for one model after another: what one has saved is no state of the next."""
-    around = source.function_of(loop)
-    calls = values.machine.sure.intersection(values.bindings.calls_of(around) if around is not None else ())
-    near = [each for each in calls if isinstance(each.func, ast.Attribute) or source.origin(each.func)
-            or source.file(each) == source.file(loop)]  # fmt: skip
-    return len(near) > 1
+    around, kind = source.function_of(loop), source.class_of(loop)
+    if around is None:
+        return False
+    # A trainer that calls train() of what it holds means its model's.
+    own = f"self.{around.name}"
+    calls = [each for each in values.machine.sure.intersection(values.bindings.calls_of(around))
+             if kind is None or source.class_of(each) is not kind or ast.unparse(each.func) == own]  # fmt: skip
+    return sum(means(each, around, source, values.bindings) for each in calls) > 1
 
 
 def _is_stepped(asked: ast.expr, values: Values) -> bool:
