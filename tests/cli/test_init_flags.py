@@ -71,6 +71,11 @@ CASES = {
         PLAIN,
     ),
     "tyro's": (f"{START}import tyro\n{CLASSES}cfg = tyro.cli(Config)\n{DEEP}", ["--save.resume", "{newest}"]),
+    "tyro's of an object with other defaults": (
+        f"{START}import tyro\n{CLASS.replace('= ' + repr('o'), '= ' + repr('p'))}"
+        f"cfg = tyro.cli(Config, default=Config(out='o'))\n{CFG}",
+        PLAIN,
+    ),
     "tyro's of a function": (f"{START}import tyro\n{CLASS}{_main(CFG)}tyro.cli(main)\n", ["--cfg.resume", "{newest}"]),
     "tyro's of parameters": (
         f"{START}import tyro\n{_main(ARGS.replace('args.', ''), OUT_AND_RESUME)}tyro.cli(main)\n",

@@ -98,6 +98,18 @@ CASES = {
         f"        self.net(x).backward()\n        self.adam.step()\n{MADE}Runs(model, optimizer).train()\n",
         ("o", ["m.pt"], None, 'self.net.load_state_dict(state["self.net"])'),
     ),
+    "a loop that is called in one way or in another": (
+        f"{TORCH}def fit(net, adam):\n    for epoch in range(9):\n        net(x).backward()\n        adam.step()\n"
+        f"        torch.save(net.state_dict(), 'o/m.pt')\n{MADE}if os.environ.get('TRACE'):\n"
+        "    fit(model, optimizer)\n"
+        "else:\n    try:\n        fit(model, optimizer)\n    except OSError:\n        fit(model, optimizer)\n",
+        ("o", ["m.pt"], None, 'net.load_state_dict(state["net"])'),
+    ),
+    "Composer that is given what it looks for": (
+        "import glob\nfrom composer import Trainer\nfound = sorted(glob.glob('o/*.pt'))\n"
+        "newest = found[-1] if found else None\nTrainer(save_folder='o', load_path=newest).fit()\n",
+        ("o", ["ep*-ba*-rank*.pt"], None, "asks composer for its newest checkpoint itself"),
+    ),
     "Composer's autoresume follows a link": (
         "from composer import Trainer\nTrainer(model=m, save_folder='o', autoresume=True).fit()\n",
         ("o", ["ep*-ba*-rank*.pt"], None, "Trainer(model=m, save_folder='o', load_path=max(glob.glob("),
