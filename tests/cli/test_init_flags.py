@@ -199,3 +199,13 @@ def test_tables_that_a_comprehension_makes_hold_what_the_file_says(initialized) 
     settings = "model:\n  out: a\ntrain:\n  out: b\n  resume: null\n"
     _, found, said = initialized({"train.py": made + ARGS, "c.yaml": settings})
     assert found["checkpoint"]["path"] == "b", said
+
+
+def test_of_two_fields_with_one_name_the_one_that_is_told_is_meant(initialized) -> None:
+    other = "@dataclass\nclass Log:\n    out: str = 'l'\n"
+    classes = CLASSES.replace("    save:", "    log: Log = field(default_factory=Log)\n    save:")
+    script = (
+        f"{START}import tyro\n{classes.replace('@dataclass', f'{other}@dataclass', 1)}cfg = tyro.cli(Config)\n{DEEP}"
+    )
+    _, found, said = initialized({"train.py": script}, "--", "--log.out", "x", "--save.out", "z")
+    assert found["checkpoint"]["path"] == "z", said
