@@ -71,6 +71,11 @@ CASES = {
         PLAIN,
     ),
     "tyro's": (f"{START}import tyro\n{CLASSES}cfg = tyro.cli(Config)\n{DEEP}", ["--save.resume", "{newest}"]),
+    "tyro's of an object with other defaults": (
+        f"{START}import tyro\n{CLASS.replace('= ' + repr('o'), '= ' + repr('p'))}"
+        f"cfg = tyro.cli(Config, default=Config(out='o'))\n{CFG}",
+        PLAIN,
+    ),
     "tyro's of a function": (f"{START}import tyro\n{CLASS}{_main(CFG)}tyro.cli(main)\n", ["--cfg.resume", "{newest}"]),
     "tyro's of parameters": (
         f"{START}import tyro\n{_main(ARGS.replace('args.', ''), OUT_AND_RESUME)}tyro.cli(main)\n",
@@ -181,7 +186,9 @@ CONFIG = (
 
 
 def test_of_two_settings_with_one_last_name_the_one_that_is_told_is_meant(initialized) -> None:
-    _, found, said = initialized({"train.py": YACS, "config.py": CONFIG}, "--", "MODEL.NAME", "vit")
+    # What one is given may be called as another is.
+    words = ["TRAIN.RESUME", "MODEL.NAME", "MODEL.NAME", "vit"]
+    _, found, said = initialized({"train.py": YACS, "config.py": CONFIG}, "--", *words)
     assert found["checkpoint"]["path"] == "o/vit/first", said
     assert found["checkpoint"]["resume_args"] == ["TRAIN.RESUME", "{newest}"]
 
@@ -192,3 +199,13 @@ def test_tables_that_a_comprehension_makes_hold_what_the_file_says(initialized) 
     settings = "model:\n  out: a\ntrain:\n  out: b\n  resume: null\n"
     _, found, said = initialized({"train.py": made + ARGS, "c.yaml": settings})
     assert found["checkpoint"]["path"] == "b", said
+
+
+def test_of_two_fields_with_one_name_the_one_that_is_told_is_meant(initialized) -> None:
+    other = "@dataclass\nclass Log:\n    out: str = 'l'\n"
+    classes = CLASSES.replace("    save:", "    log: Log = field(default_factory=Log)\n    save:")
+    script = (
+        f"{START}import tyro\n{classes.replace('@dataclass', f'{other}@dataclass', 1)}cfg = tyro.cli(Config)\n{DEEP}"
+    )
+    _, found, said = initialized({"train.py": script}, "--", "--log.out", "x", "--save.out", "z")
+    assert found["checkpoint"]["path"] == "z", said

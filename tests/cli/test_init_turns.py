@@ -20,7 +20,7 @@ NEWEST = ["--resume", "{newest}"]
 SAME = ["--resume", "o/m.pt"]
 ANEW = "n = 0\nwhile os.path.exists(f'o/run{n}'):\n    n += 1\nout = f'o/run{n}'\nos.makedirs(out)\n"
 LISTED = "n = max([int(each[3:]) for each in os.listdir('o')]) + 1\nout = f'o/run{n}'\nos.makedirs(out)\n"
-FOUND = f"if os.path.exists(out + '/m.pt'):\n{LOADED.replace('args.resume', 'out + chr(47) + chr(109)')}"
+FOUND = "if os.path.exists(out + '/m.pt'):\n" + LOADED.replace("args.resume", "out + '/m.pt'")
 
 CASES = {
     "a state that is saved only when the loop has ended": (
@@ -91,6 +91,25 @@ CASES = {
         "fit(model, optimizer)\n",
         ("o", ["m.pt"], None, "if the script goes on with it, name it with --resume-arg\n"),
     ),
+    "a trainer's train() is not its model's": (
+        f"{TORCH}class Runs:\n    def __init__(self, net, adam): self.net, self.adam = net, adam\n"
+        "    def train(self):\n        for epoch in range(9):\n            self.turn()\n"
+        "            torch.save(self.net.state_dict(), 'o/m.pt')\n    def turn(self):\n        self.net.train()\n"
+        f"        self.net(x).backward()\n        self.adam.step()\n{MADE}Runs(model, optimizer).train()\n",
+        ("o", ["m.pt"], None, 'self.net.load_state_dict(state["self.net"])'),
+    ),
+    "a loop that is called in one way or in another": (
+        f"{TORCH}def fit(net, adam):\n    for epoch in range(9):\n        net(x).backward()\n        adam.step()\n"
+        f"        torch.save(net.state_dict(), 'o/m.pt')\n{MADE}if os.environ.get('TRACE'):\n"
+        "    fit(model, optimizer)\n"
+        "else:\n    try:\n        fit(model, optimizer)\n    except OSError:\n        fit(model, optimizer)\n",
+        ("o", ["m.pt"], None, 'net.load_state_dict(state["net"])'),
+    ),
+    "Composer that is given what it looks for": (
+        "import glob\nfrom composer import Trainer\nfound = sorted(glob.glob('o/*.pt'))\n"
+        "newest = found[-1] if found else None\nTrainer(save_folder='o', load_path=newest).fit()\n",
+        ("o", ["ep*-ba*-rank*.pt"], None, "asks composer for its newest checkpoint itself"),
+    ),
     "Composer's autoresume follows a link": (
         "from composer import Trainer\nTrainer(model=m, save_folder='o', autoresume=True).fit()\n",
         ("o", ["ep*-ba*-rank*.pt"], None, "Trainer(model=m, save_folder='o', load_path=max(glob.glob("),
@@ -117,6 +136,46 @@ CASES = {
     ),
 }  # fmt: skip
 
+SEARCHED = (
+    f"import glob\nfound = sorted(glob.glob('o/*/m.pt'))\nif found:\n{LOADED.replace('args.resume', 'found[-1]')}"
+)
+TO_NUMBER = "    n = len(os.listdir('o')) + 1\n    out = f'o/{n}'\n"
+CASES |= {
+    "a number beside the folder that is looked in": (
+        f"{TORCH}p.add_argument('--seed', type=int, default=0)\nargs = p.parse_args()\n"
+        f"n = 0\nwhile os.path.exists(f'logs/{{n}}'):\n    n += 1\nout = f'o/seed{{args.seed}}'\n{MADE}{FOUND}"
+        f"for epoch in range(first, 9):\n{TURN}    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["seed*/m.pt"], None, "looks for it and goes on by itself\n"),
+    ),
+    "all folders of a number are looked in": (
+        f"{TORCH}{MADE}{SEARCHED}{ANEW}for epoch in range(first, 9):\n{TURN}    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["run*/m.pt"], None, "looks for it and goes on by itself\n"),
+    ),
+    "each save has a number of its own": (
+        f"{TORCH}{MADE}{SEARCHED}for epoch in range(first, 9):\n{TURN}{TO_NUMBER}"
+        f"    torch.save({STATE}, out + '/m.pt')\n",
+        ("o", ["*/m.pt"], None, "looks for it and goes on by itself\n"),
+    ),
+    "how many turns there are is no number to go on from": (
+        f"{RESUMED}for epoch in range(first, args.epochs):\n{TURN}"
+        f"    torch.save({STATE}, f'o/{{args.epochs}}_{{epoch}}.pt')\n"
+        .replace("'--resume'", "'--resume', action='store_true'")
+        .replace("torch.load(args.resume)", "torch.load(os.path.join('o', f'{args.epochs}_{args.epochs}.pt'))"),
+        ("o", ["*_*.pt"], ["--resume"], "declares --resume"),
+    ),
+    "Keras's own loop without callbacks": (
+        "import keras\nmodel = keras.Sequential([])\nmodel.fit(x, y, callbacks=None)\nmodel.save('o/m.keras')\n",
+        ("o", ["m.keras"], None, 'model.fit(x, y, callbacks=[BackupAndRestore("o/backup")])'),
+    ),
+}  # fmt: skip
+
+
+def test_a_folder_that_composer_fills_in_is_not_known(initialized) -> None:
+    script = "from composer import Trainer\nTrainer(model=m, save_folder='o/{run_name}').fit()\n"
+    code, _, said = initialized({"train.py": script})
+    assert code == 2
+    assert "saves where only a run could tell" in said
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_restart_takes(name: str, initialized) -> None:
@@ -126,3 +185,51 @@ def test_what_a_restart_takes(name: str, initialized) -> None:
     kept = found["checkpoint"]
     assert (kept["path"], kept.get("include"), kept.get("resume_args")) == (folder, include, resume), said
     assert words in said
+
+
+LOOP = f"for epoch in range(first, args.epochs):\n{TURN}"
+NO_DOUBTS = {
+    "a callback of a list": f"{RESUMED}class Keeps:\n    def on_end(self, epoch):\n        {SAVE}class Runs:\n"
+    "    def __init__(self, calls): self.calls = calls\n    def fit(self):\n"
+    f"        for epoch in range(first, args.epochs):\n{TURN.replace('    ', '            ')}"
+    "            for each in self.calls:\n                each.on_end(epoch)\nRuns([Keeps()]).fit()\n",
+    "a hook that is entered in a list": f"{RESUMED}hooks = []\ndef on(hook):\n    hooks.append(hook)\n@on\n"
+    f"def keep(epoch):\n    {SAVE}{LOOP}    for hook in hooks:\n        hook(epoch)\n",
+    "a function without a name": f"{RESUMED}keep = lambda epoch: {SAVE}{LOOP}    keep(epoch)\n",
+    "what is left to do": f"{RESUMED}n = args.epochs - first\nfor epoch in range(first, first + n):\n{TURN}    {SAVE}",
+    "the number of the best": f"{RESUMED}{LOOP}    if args.best_of > 0:\n        {SAVE}".replace(
+        "args =", "p.add_argument('--best_of', type=int, default=3)\nargs ="
+    ),
+    "an epoch is no loss": f"{RESUMED}kept = -1\n{LOOP}    if epoch > kept:\n        kept = epoch\n        {SAVE}",
+    "time is no loss": f"import time\n{RESUMED}kept = 0\n{LOOP}    now = time.time()\n    if now > kept:\n"
+    f"        kept = now\n        {SAVE}",
+    "a start that is told": f"{TORCH}{MADE}if args.first:\n    s = torch.load(f'o/{{args.first}}.pt')\n"
+    "    model.load_state_dict(s['model'])\n    optimizer.load_state_dict(s['optimizer'])\n"
+    f"for epoch in range(args.first, args.epochs):\n{TURN}    torch.save({STATE}, f'o/{{epoch + 1}}.pt')\n".replace(
+        "args =", "p.add_argument('--first', type=int, default=0)\nargs ="
+    ).replace("first", "start_epoch").replace("p.add_argument('--resume')\n", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_DOUBTS)
+def test_no_turn_is_doubted(name: str, initialized) -> None:
+    code, found, said = initialized({"train.py": NO_DOUBTS[name]})
+    assert code == 0, said
+    assert found["checkpoint"]["resume_args"]
+    assert "; but " not in said
+
+
+def test_what_is_doubted_stands_before_the_lines_and_once(initialized) -> None:
+    script = RESUMED.replace("args =", "p.add_argument('--first', type=int, default=0)\nargs =")
+    script += f"for epoch in range(args.first, args.first + args.epochs):\n{TURN}{SAVE}"
+    script = script.replace(
+        "first = 0\n", "if os.path.isdir('o') and not args.again:\n    raise SystemExit('exists')\n"
+    )
+    script = script.replace("args =", "p.add_argument('--again', action='store_true')\nargs =", 1)
+    _, _, said = initialized({"train.py": script})
+    why, lines = said.split(". For it to go on write")
+    assert "counts from args.first whatever was loaded" in why
+    assert "saves only when its loop has ended" in why
+    assert "trains longer" not in said
+    assert "; " not in lines.split("Next:")[0]
+    assert "without --again" in why

@@ -104,6 +104,8 @@ def test_tasks_by_their_names_alone_are_a_sketch(text: str, expected: list[tuple
 def test_a_workflow_without_a_body_is_an_excerpt() -> None:
     text = WORKFLOW.replace("  entrypoint: t\n", "") + "      nodeSelector: {a: b}\n"
     assert said(text) == [("ARGO029", "warning")]
+    misspelt = WORKFLOW + "      contaner: {image: r/x:1}\n"
+    assert said(misspelt) == [("ARGO029", "error"), ("API002", "warning")]
     whole = text + "    - {name: u, suspend: {}}\n"
     assert said(whole) == [("ARGO001", "warning"), ("ARGO029", "error")]
 
@@ -159,3 +161,13 @@ def test_a_here_document_says_what_it_is() -> None:
 def test_a_log_is_not_what_a_training_makes(path: str, found: bool) -> None:
     text = POD + f"      command: [torchrun, --nproc-per-node=1, train.py, --output={path}]\n"
     assert (("STORE015", "warning") in said(text)) is found
+
+
+def test_a_success_policy_needs_an_indexed_job() -> None:
+    job = (
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  successPolicy: {rules: [{succeededCount: 1}]}\n"
+    )
+    job += "  completions: 2\n  parallelism: 2\n"
+    job += "  template: {spec: {restartPolicy: Never, containers: [{name: t, image: r/x:1}]}}\n"
+    assert said(job) == [("GANG019", "error")]
+    assert said(job.replace("  completions", "  completionMode: Indexed\n  completions")) == []

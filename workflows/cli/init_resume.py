@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, by_script, lines_of, one_file, words_of_parts
+from argosy.workflows.cli.init_unflagged import LAST, LINES, by_script, lines_of, one_file, words_of_parts
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
-from argosy.workflows.script.places import fixed, of_save
+from argosy.workflows.script.places import fixed
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -25,40 +24,50 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         return list(given), ""
     words, why = _words(facts, folder, patterns)
     words = [*words, *facts.switches] if words else []
-    if facts.at_end and not (words or facts.loads):
-        why = f"{facts.at_end} saves only when its loop has ended, so what is killed before begins anew; {why}"
+    goes_on, wanted = bool(words or facts.loads), LINES in why
+    why = why.partition(LINES)[0]  # what there is to doubt stands before the lines
     bare = words and facts.models_only and not facts.counts_on
-    if (words or facts.loads) and not bare and facts.trainer is None and facts.loop is not None and facts.loop.anew:
-        why += f"; but {facts.loop.where} counts from {facts.loop.anew} whatever was loaded: a restart takes all turns"
-        why += f" again, unless {facts.loop.counter} is saved and loaded, too"
-    why += _turns_again(facts, words, folder, patterns) if words or facts.loads else ""
-    if (words or facts.loads) and facts.early:
+    if facts.at_end and not goes_on:
+        why = f"{facts.at_end} saves only when its loop has ended; {why}"
+    elif goes_on:
+        why += "".join(f"; but {each}" for each in _turns_again(facts, words, folder, patterns, anew=not bare))
+        wanted = wanted or bool(facts.at_end)
+    if goes_on and facts.early:
         why += f"; but {facts.early}: a restart fails there until it stands behind that"
     if words and facts.kept_from:
         why += f"; but {facts.kept_from}: as the arguments are, a restart begins anew with that model"
     elif bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
-        why += lines_of(facts, folder)
+        wanted = True
     if facts.stops is not None:
         name, where = facts.stops
-        return [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
-    return words, why
+        words, why = [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
+    return words, f"{why}{lines_of(facts, folder) if wanted else ''}"
 
 
-def _turns_again(facts: ScriptFacts, words: Sequence[str], folder: str, patterns: Sequence[str]) -> str:
-    """What a restart takes again, or too much, though it goes on; "" for nothing that is seen."""
+def _turns_again(
+    facts: ScriptFacts, words: Sequence[str], folder: str, patterns: Sequence[str], anew: bool
+) -> Iterator[str]:
+    """What a restart takes again, or too much, though it goes on; ``anew``: whether it is asked what its loop counts
+    from.
+    """
+    told = {flag.attribute for flag in facts.flags if flag.name in words}
+    loop = facts.loop if anew and facts.trainer is None else None
+    if loop is not None and loop.anew and loop.anew.rpartition(".")[2] not in told:
+        yield (
+            f"{loop.where} counts from {loop.anew} whatever was loaded: a restart takes all turns again, unless "
+            f"{loop.counter} is saved and loaded, too"
+        )
+    elif facts.on_top:
+        yield f"{facts.on_top}, however many were taken: a restart trains longer"
     if facts.at_end:
-        told = f"; but {facts.at_end} saves only when its loop has ended: what is killed before begins anew"
-        return f"{told}{lines_of(facts, folder)}"
-    told = f"; but {facts.on_top}, however many were taken: a restart trains longer" if facts.on_top else ""
+        yield f"{facts.at_end} saves only when its loop has ended: what is killed before begins anew"
+        return
     kept = [each for each in fixed(facts.saves) if each.folder == folder and each.pattern in patterns]
     if kept and all(each.better for each in kept):
-        told += f"; but {kept[0].where} saves only if {kept[0].better}: a restart takes the turns since the best again"
-    above = [os.path.dirname(each.pattern.removesuffix("/**/*")) for each in kept]
-    of_runs = kept and all("*" in each and not of_save(each) for each in above)
-    if facts.anew and of_runs and not any("{" in word for word in words):
-        told += f"; but {facts.anew} gives each start a number of its own: a restart may find nothing there"
-    return told
+        yield f"{kept[0].where} saves only if {kept[0].better}: a restart takes the turns since the best again"
+    if facts.anew and words and not any("{" in word for word in words):
+        yield f"{facts.anew} gives each start a number of its own: a restart may find nothing there"
 
 
 def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:

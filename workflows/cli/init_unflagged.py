@@ -17,6 +17,7 @@ from argosy.workflows.script.places import fixed
 
 OURS = "argosy.pt"
 """So is the file called of the lines that make a script go on."""
+LINES = ". For it to go on write, and call argosy init again:"
 LAST = re.compile(
     r"(((checkpoint|ckpt|model)[-_])?(last|latest|current)|checkpoint|ckpt)([-_]?(checkpoint|ckpt|model))?\.\w+(\.tar)?"
 )
@@ -61,7 +62,7 @@ def lines_of(facts: ScriptFacts, folder: str) -> str:
     if facts.loop is None or facts.trainer is not None:
         return ""
     lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
-    return f". For it to go on write, and call argosy init again:\n{lines}"
+    return f"{LINES}\n{lines}"
 
 
 def _of_model(

@@ -100,8 +100,9 @@ class Bundle(Documents):
         if any(not owner["uid"].exists for owner in document.metadata["ownerReferences"]):
             return True
         argo = self.argo(document)
-        if argo is not None and argo.templates:  # a page shows what stands around the bodies
-            return not any(each.node[key].exists for each in argo.templates for key in BODIES)
+        if argo is not None and argo.templates:  # a page shows what stands around the bodies, of a workflow not to run
+            runs = document.kind != "Workflow" or argo.spec["entrypoint"].exists
+            return not runs and not any(each.node[key].exists for each in argo.templates for key in BODIES)
         workload = self.workload(document)
         if workload is None or workload.family in ("argo", "trainer", "pod") or document.host is not None:
             return False

@@ -155,6 +155,8 @@ def numbered(source: Source, values: Values, switch: Flag | None = None) -> tupl
             if not COUNTS.search(name) or all(each.attr != name for each in given):
                 continue
             flag, words = values.flag(name), _words_of_yacs(source, ast.unparse(asked))
+            if flag is not None and (name.endswith("s") or flag.default not in (None, "-1", "0", "1")):
+                continue  # how many turns there are in all
             if words or (flag is not None and flag.takes_value):
                 return words if flag is None else (flag.name,)
     return ()

@@ -21,10 +21,13 @@ def composer(source: Source, values: Values) -> TrainerFacts | None:
         return None
     place, load = argument(made, "save_folder"), argument(made, "load_path")
     folder = None if place is None else certain(values, place)
+    folder = None if folder and "{" in folder else folder  # {run_name} is Composer's to fill in
     glob = re.sub(r"\{[^{}]*\}", "*", plain(argument(made, "save_filename")) or _FILES)
     kept = [ast.unparse(word) for word in made.keywords if word.arg not in ("load_path", "autoresume")]
     found = f"load_path=max(glob.glob({f'{folder}/{glob}'!r}), key=os.path.getmtime, default=None)"
-    shown = [] if load is None else [ast.unparse(each) for each in (load, *values.bindings.origins(load))]
+    known = [] if load is None else [load, *values.bindings.origins(load)]
+    names = (name for each in known for name in ast.walk(each) if isinstance(name, ast.Name))
+    shown = [ast.unparse(each) for each in (*known, *(one for name in names for one in values.bindings.bound(name)))]
     link = "" if argument(made, "autoresume") is None else ", and no autoresume: it follows a link, which is not kept"
     return TrainerFacts(
         library="composer",

@@ -28,12 +28,14 @@ class Configured(Calls):
         kind = self.evaluate(says, function.frame) if isinstance(says, ast.Name | ast.Attribute) else None
         return kind if isinstance(kind, ClassValue) and self.whole(kind) else None
 
-    def of_dataclass(self, kind: Value) -> Value:
+    def of_dataclass(self, kind: Value, default: Value = None) -> Value:
         """What a parser makes of a class whose fields are its flags, or of a function whose parameters are."""
         if isinstance(kind, FunctionValue):
             return self._enter(kind, [], {}, entry=True)
-        return self._made(kind, [], self._as_told(self.whole(kind), "")) if isinstance(kind, ClassValue) else (
-            self.settings)  # fmt: skip
+        if not isinstance(kind, ClassValue):
+            return self.settings
+        fields = default.attributes if isinstance(default, Instance) else {}
+        return self._made(kind, [], fields | self._as_told(self.whole(kind) | fields, ""))
 
     def _as_told(self, fields: dict[str, Value], above: str) -> dict[str, Value]:
         """Those that the command line, or a file of settings, says; also in the objects that some are."""

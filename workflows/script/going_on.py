@@ -13,7 +13,7 @@ from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.listed import READS, leads_nowhere
-from argosy.workflows.script.places import SavedAt, of_save
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.turns import next_number
 from argosy.workflows.script.values import Values
@@ -42,8 +42,7 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: C
     ``pointed``: where it reads which one is the newest (:mod:`argosy.workflows.script.pointer`).
     """
     late, wholes = _late(source, values, places), _wholes(values, places)
-    anew = next_number(source, values)  # a file in a folder of its own number no other start finds
-    same = [each for each in wholes if not (anew and "*" in str(each.parent) and not of_save(str(each.parent)))]
+    same = [each for each in wholes if not next_number(source, values, [each])]  # no other start finds those
     for call in (call for call in source.calls if call not in late and not _is_asked_for(call, source, values)):
         if call in pointed:
             return source.where(call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from argosy.workflows.script.bindings import Bindings
 from argosy.workflows.script.source import Function, Source, argument, last_name
@@ -65,11 +66,21 @@ def _handed(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
 
 def again(loop: ast.For | ast.While, source: Source, values: Values) -> bool:
     """Whether it is gone through for one model after another: what one has saved is no state of the next."""
-    around = source.function_of(loop)
-    calls = values.machine.sure.intersection(values.bindings.calls_of(around) if around is not None else ())
-    near = [each for each in calls if isinstance(each.func, ast.Attribute) or source.origin(each.func)
-            or source.file(each) == source.file(loop)]  # fmt: skip
-    return len(near) > 1
+    around, kind = source.function_of(loop), source.class_of(loop)
+    if around is None:
+        return False
+    # A trainer that calls train() of what it holds means its model's.
+    own = f"self.{around.name}"
+    calls = [each for each in values.machine.sure.intersection(values.bindings.calls_of(around))
+             if kind is None or source.class_of(each) is not kind or ast.unparse(each.func) == own]  # fmt: skip
+    return sum(means(each, around, source, values.bindings) and not _is_instead(each, source) for each in calls) > 1
+
+
+def _is_instead(call: ast.Call, source: Source) -> bool:
+    """Whether it stands in an ``else`` or behind an ``except``, in place of what stands before."""
+    near = [call, *source.above(call)]
+    return any(isinstance(above, ast.ExceptHandler) or (isinstance(above, ast.If) and below in above.orelse)
+               for below, above in pairwise(near))  # fmt: skip
 
 
 def _is_stepped(asked: ast.expr, values: Values) -> bool:

@@ -95,7 +95,7 @@ class Library(Builtins):
         """The module in a file; None where there is none."""
         raise NotImplementedError
 
-    def of_dataclass(self, kind: Value) -> Value:
+    def of_dataclass(self, kind: Value, default: Value = None) -> Value:
         """What a parser makes of a class whose fields are its flags."""
         raise NotImplementedError
 
@@ -147,7 +147,8 @@ class Library(Builtins):
         self.parsed = True
         if name.endswith(_CLASS_PARSERS):
             given = [*args[:1], *filter(None, [named.get("config_class")])]
-            return join(self.of_dataclass(each) for each in choices(given[0])) if given else self.settings
+            default = named.get("default")
+            return join(self.of_dataclass(each, default) for each in choices(given[0])) if given else self.settings
         if name.endswith("parse_known_args"):
             return (self.settings, Unknown())
         return self.settings

@@ -78,7 +78,8 @@ def _of_stable(call: ast.Call, model: str) -> str:
 
 def _of_keras(call: ast.Call) -> str:
     known = argument(call, "callbacks", 5)
-    own = [] if known is None else known.elts if isinstance(known, ast.List) else [ast.Starred(known)]
+    none = known is None or isinstance(known, ast.Constant)
+    own = [] if known is None or none else known.elts if isinstance(known, ast.List) else [ast.Starred(known)]
     kept = [ast.unparse(each) for each in (*call.args[:5], *call.args[6:], *call.keywords)
             if getattr(each, "arg", "") != "callbacks"]  # fmt: skip
     callbacks = ", ".join([*map(ast.unparse, own), f'BackupAndRestore("{FOLDER}/backup")'])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
@@ -117,8 +118,10 @@ class Methods(Texts):
             whole = f"{above}{key}"
             if isinstance(value, dict):
                 self._merge_words(value, f"{whole}.")
-            elif whole in self.arguments[:-1]:
-                self.write(of, key, typed(self.arguments[self.arguments.index(whole) + 1]))
+            else:
+                told = [value for word, value in pairwise(self.arguments) if word == whole]
+                if told:  # what another is given may be called as it is
+                    self.write(of, key, typed(told[-1]))
 
     def _list_method(self, of: list[Value], name: str, args: list[Value]) -> Value:
         if name in ("append", "extend") and args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, loads_others, saved_by, set_off
@@ -191,7 +191,9 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         early=given_early(source),
         on_top=on_top(source, values) if facts.trainer is None else "",
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
-        anew=next_number(source, values),
+        anew=next_number(
+            source, values, [PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places]
+        ),
         unsaved=not_saved(source, values, facts.saves, flag) if facts.trainer is None else "",
         kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
         parts=parts(source, values, flag or of_model, places) if facts.trainer is None else (),

@@ -273,7 +273,8 @@ def loading_flag(source: Source, values: Values, whole: bool, itself: bool) -> F
         own = under or (not itself and feeds_an_optimizer(call, source))
         for flag in _flags_of(call.args[0], values) or (_own_flags(call.args[0], values) if own else ()):
             likely = under or (_LOADED.search(flag.attribute) and not _STARTS.search(flag.attribute))
-            if flag.takes_value and (likely or feeds_an_optimizer(call, source)):
+            told = not (flag.default or "").isdecimal() or COUNTS.search(flag.attribute)  # no seed, nor how many layers
+            if flag.takes_value and (likely or (told and feeds_an_optimizer(call, source))):
                 return flag
     return None
 

@@ -27,6 +27,9 @@ def side_by_side(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     for role in workload.roles if workload.family != "trainer" else []:  # Trainer writes both numbers itself
         job = role.job
         completions, parallel = job["completions"], job["parallelism"]
+        if workload.family == "job" and job["successPolicy"] and job["completionMode"].text != "Indexed":
+            message = "successPolicy without completionMode: Indexed, which the API refuses"
+            yield Problem(job["successPolicy"], message, "write completionMode: Indexed", level=Level.ERROR)
         # Without both numbers each is 1: kubernetes pkg/apis/batch/v1/defaults.go.
         if job["completionMode"].text == "Indexed" and not completions and parallel:
             message = "an Indexed Job without completions, which the API refuses"
