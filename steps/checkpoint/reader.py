@@ -35,6 +35,11 @@ class CorruptCheckpoint(StepError):
         super().__init__(Cause.CHECKPOINT_CORRUPT, line, quote=f"{line} {why}".strip())
 
 
+def unlike(file: ShardFile, seen: int) -> str:
+    """In what a shard of ``seen`` bytes differs from the committed one, whose digest is another."""
+    return "its SHA-256 is another" if seen == file.size else f"{seen} of {file.size} bytes"
+
+
 class CheckpointReader:
     """Manifest trees and shards of one run."""
 
@@ -128,8 +133,7 @@ class CheckpointReader:
         except ObjectMissing as error:
             raise CorruptCheckpoint(digest, file.key, "missing") from error
         if seen != file.size or hashed.hexdigest() != file.sha256:
-            why = "its SHA-256 is another" if seen == file.size else f"{seen} of {file.size} bytes"
-            raise CorruptCheckpoint(digest, file.key, why)
+            raise CorruptCheckpoint(digest, file.key, unlike(file, seen))
 
     def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody) -> int:
         """All files into a folder; a file has its name only once its bytes are verified and durable. The store is asked

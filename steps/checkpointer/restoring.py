@@ -14,7 +14,7 @@ from argosy.steps.checkpoint.filling import filled
 from argosy.steps.checkpoint.kept import Kept
 from argosy.steps.checkpoint.log import Claim, joined
 from argosy.steps.checkpoint.manifest import Checkpoint, need_kind
-from argosy.steps.checkpoint.reader import CorruptCheckpoint
+from argosy.steps.checkpoint.reader import CorruptCheckpoint, unlike
 from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.checkpointer.ranks import Ranks
 from argosy.steps.checkpointer.stopping import checked, failure, stop
@@ -218,8 +218,7 @@ def verified_reader(
         except ObjectMissing as error:
             raise CorruptCheckpoint(checkpoint.digest, file.key, "missing") from error
         if found != file.sha256:
-            why = "its SHA-256 is another" if seen == file.size else f"{seen} of {file.size} bytes"
-            raise CorruptCheckpoint(checkpoint.digest, file.key, why)
+            raise CorruptCheckpoint(checkpoint.digest, file.key, unlike(file, seen))
         advance(file.size, file.size)
         return view
 

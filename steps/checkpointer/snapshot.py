@@ -57,7 +57,7 @@ class Snapshot:
 
     def fits(self, tensors: Mapping[str, Any]) -> bool:
         """Whether names, types, shapes, strides and placement are those of the plan."""
-        return list(tensors) == self.names and all(map(self.has, range(len(tensors)), tensors, tensors.values()))
+        return len(tensors) == len(self.names) and all(map(self.has, range(len(tensors)), tensors, tensors.values()))
 
     def has(self, number: int, name: str, tensor: Any) -> bool:
         """Whether the plan's tensor ``number`` is this one."""

@@ -86,6 +86,8 @@ class Labelling:
         """What files tell that were restored and are others now: a model beside them may be the best one's."""
         _, files = self._found or (None, {})
         others = {path: state for path, state in unit.files.items() if files.get(path, state) != state}
+        if not others or others == unit.files:  # then all of its files have told it already
+            return None
         known = file_step(self._folder, replace(unit, files=others), self._globs)
         return known if known.source == "file" and known.step is not None else None
 

@@ -205,6 +205,10 @@ def _injected(_: Tally, event: Event) -> str:
     return f"injected: {text(event.fields, 'fault')}" + (f" ({', '.join(where)})" if where else "")
 
 
+def _stalled(_: Tally, event: Event) -> str:
+    return f"warning: {stall_sentence(event)}"
+
+
 def _slow(_: Tally, event: Event) -> str:
     return f"warning: {slow_rank_of(event).sentence}"
 
@@ -254,7 +258,7 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "restart_began": Tally._began,
     "step": Tally._stepped,
     "restart_ended": Tally._ended,
-    "stalled": lambda _, event: f"warning: {stall_sentence(event)}",
+    "stalled": _stalled,
     "slow_rank": _slow,
     "skipped": _skipped,
     "checkpoint_committed": Tally._committed,

@@ -366,13 +366,18 @@ def test_a_passed_over_checkpoint_is_told(story) -> None:
     assert "Passed over bbbbbbbbbbbb" in told
 
 
-def test_what_a_damaged_checkpoint_cost_is_told_where_it_was_found(story) -> None:
-    """An attempt had reached step 30: "Lost: 20 steps. Started again ... from step 20"."""
+def saved_twice(story) -> None:
+    """Trained to step 30, with checkpoints a of step 10 and b of 20."""
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
     story.steps(1, 0, 1, 30, 1.0, 1.0)
     for step, digest in ((10, "a" * 64), (20, "b" * 64)):
         story.at(step + 1.0, "checkpoint_committed", step=step, step_from="file", told=step, digest=digest)
+
+
+def test_what_a_damaged_checkpoint_cost_is_told_where_it_was_found(story) -> None:
+    """An attempt had reached step 30: "Lost: 20 steps. Started again ... from step 20"."""
+    saved_twice(story)
     story.at(60.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=30)
     story.at(61.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=20, restored_digest="b" * 64)
     story.at(62.0, "restart_ended", attempt=1, restart=1, cause="checkpoint_corrupt", last_step=20)
@@ -431,11 +436,7 @@ def test_the_time_line_counts_the_steps_that_an_attempt_made(story) -> None:
 
 
 def test_steps_that_went_with_every_checkpoint_are_those_that_were_made_after_it(story) -> None:
-    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
-    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
-    story.steps(1, 0, 1, 30, 1.0, 1.0)
-    for step, digest in ((10, "a" * 64), (20, "b" * 64)):
-        story.at(step + 1.0, "checkpoint_committed", step=step, step_from="file", told=step, digest=digest)
+    saved_twice(story)
     for restart, (began, restored, digest, last) in enumerate(((60, 20, "b", 25), (80, 0, "", 40))):
         story.at(began - 1, "restart_ended", attempt=1, restart=restart, cause="unknown", signal=9)
         again = {"restored_step": restored, "restored_digest": digest * 64}

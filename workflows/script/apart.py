@@ -45,11 +45,12 @@ def _given(call: ast.Call, source: Source) -> Iterator[str]:
     """What gets its state of what a call loads, in the function around it."""
     made = next(source.above(call), None)
     name = made.targets[0].id if isinstance(made, ast.Assign) and isinstance(made.targets[0], ast.Name) else ""
-    after = [each for each in source.calls if source.function_of(each) is source.function_of(call)]
-    for each in after:
-        if last_name(each.func) == "load_state_dict" and isinstance(each.func, ast.Attribute):
+    bound = _bound(name, source, call)
+    for each in source.calls:
+        near = source.function_of(each) is source.function_of(call)
+        if near and last_name(each.func) == "load_state_dict" and isinstance(each.func, ast.Attribute):
             told = {one.id for arg in each.args for one in ast.walk(arg) if isinstance(one, ast.Name)}
-            again = [one for one in _bound(name, source, call) if one.lineno < each.lineno]
+            again = [one for one in bound if one.lineno < each.lineno]
             if (name in told and max(again, key=lambda one: one.lineno, default=None) is made) or any(
                 one is call for arg in each.args for one in ast.walk(arg)
             ):

@@ -44,9 +44,9 @@ class Configured(Calls):
             if isinstance(value, Instance):
                 value.attributes |= self._as_told(value.attributes, f"{above}{name}.")
                 continue
-            plain = ast.Constant(None if value is ... else value)
-            known = self.asked(f"{above}{name}", plain) if above else None
-            known = self.asked(name, plain) if known is None else known
+            default = ast.Constant(None if value is ... else value)
+            known = self.asked(f"{above}{name}", default) if above else None
+            known = self.asked(name, default) if known is None else known
             if known is not None:
                 found[name] = known
         return found
