@@ -59,6 +59,27 @@ def step_in(name: str) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+def is_later(name: str, than: str) -> bool:
+    """Whether the names of two units tell that the one comes after the other; where both name an epoch, that is what
+    counts first: the steps may count anew in each.
+    """
+    mine, other = _number(name), _number(than)
+    if mine is None or other is None:
+        return False
+    epochs = [max(map(int, _EPOCH.findall(each)), default=None) for each in (name, than)]
+    return (epochs[0] or 0, mine) > (epochs[1] or 0, other) if None not in epochs else mine > other
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a unit's name tells its place among others."""
+    return _number(name) is not None
+
+
+def _number(name: str) -> int | None:
+    step, numbers = step_in(name), re.findall(r"\d+", name)
+    return int(numbers[0]) if step is None and len(numbers) == 1 else step
+
+
 def numbers_in(name: str) -> list[int]:
     """The numbers that stand for themselves in a file's name: [100] for ``optim_000100_rank3.pt``, [] for ``v2.pt``."""
     return [int(number) for number in _LONE.findall(_RANK.sub("", name.rpartition("/")[2]))]

@@ -22,7 +22,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.file_step import FileStep, file_step
 from argosy.steps.launch.labelling import Labelling
 from argosy.steps.launch.step_clock import StepClock, Word
-from argosy.steps.launch.units import Unit, contents, step_in, unit_of
+from argosy.steps.launch.units import Unit, contents, is_later, step_in, unit_of
 from argosy.steps.launch.whole_files import looks_whole, signature
 from argosy.steps.pods.processes import is_running
 from tests.launch.nodes import Cluster
@@ -72,6 +72,24 @@ def test_steps_in_names() -> None:
     names = ["checkpoint-500", "global_step20", "epoch=3-step=10.ckpt", "iter_0000500", "epoch_4", "footstep9", "v2"]
     assert [step_in(name) for name in names] == [500, 20, 10, 500, None, None, None]
     assert step_in("step_3_of_step_9") is None
+
+
+@pytest.mark.parametrize(("name", "epoch"), [("epoch_4", 4), ("epochs-7", 7), ("nepoch3", None), ("", None)])
+def test_the_epoch_that_a_name_tells(name: str, epoch: int | None, tmp_path: Path) -> None:
+    held = {f"{name or 'epoch_9'}/model.bin": (1, 1000 * 10**9, 1)}
+    assert file_step(tmp_path, Unit(name, held, None)) == FileStep(None, epoch, "file")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("epoch-1-step-10", "epoch-0-step-30"), True), (("epoch-1-step-10", "epoch-1-step-30"), False),
+        (("checkpoint-30", "epoch-1-step-10"), True), (("epoch_4", "epoch_3"), True), (("60", "50"), True),
+        (("step=10", "step=10"), False), (("best", "step=10"), False), (("step=10", "best"), False),
+    ],
+)  # fmt: skip
+def test_which_of_two_units_is_later(names: tuple[str, str], expected: bool) -> None:
+    assert is_later(*names) is expected
 
 
 def pickled(path: Path, value: Any, *, zipped: bool = True) -> None:
@@ -383,6 +401,12 @@ def test_a_marker_is_waited_for(one_node: Callable[..., Cluster]) -> None:
     gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "checkpoint-10/DONE", "")
     gang.until(lambda: gang.committed() == [10], "commit")
     assert "checkpoint-10/DONE" in paths(gang)
+
+
+def test_a_lone_rank_leaves_its_number_out(one_node: Callable[..., Cluster]) -> None:
+    gang = one_node(nproc=1)
+    gang.save(10, name="checkpoint-{step}/rank.json")
+    gang.until(lambda: gang.committed() == [10], "commit")
 
 
 @pytest.mark.parametrize(
