@@ -190,12 +190,15 @@ def test_a_rank_that_dies_without_a_supervisor_keeps_its_evidence(rig: Rig) -> N
 def test_sigterm_ends_the_gang_and_leaves_nothing(rig: Rig) -> None:
     rig.plan["steps"] = 10_000
     process = rig.start()
-    rig.until(lambda: rig.steps(1))
+    rig.until(lambda: rig.events("step"))
+    heard = rig.events("step")[-1].fields["step"]
     process.terminate()
     assert process.wait(20) == 76, rig.log()
+    told = json.loads((rig.folder / "step/dev/termination-log").read_text())
+    assert (told["cause"], heard <= told["step"] <= max(rig.steps(1))) == ("sigterm", True), told
     assert rig.processes() == set()
     assert rig.events("gang_deleted")[0].fields["reason"] == "stopped from outside"
-    rig.plan["steps"] = 12
+    rig.plan["steps"] = told["step"] + 12
     assert rig.run() == 0, rig.log()
     assert {a["attempt"] for a in rig.assignments()} == {1, 2}
 
