@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -81,12 +82,12 @@ class ClusterRun:
         (state, pods), store = self._seen(), self.store()
         prefix = prefix_of(state)
         events = read_events(store, prefix) if store is not None and prefix else []
-        return self._quoted(build_record(events, state), state, pods)
+        return self._quoted(build_record(events, state, time.time()), state, pods)
 
     def outline(self) -> RunRecord:
         """What the API alone knows."""
         state, pods = self._seen()
-        return replace(self._quoted(build_record(told_by_nodes(state), state), state, pods), outline=True)
+        return replace(self._quoted(build_record(told_by_nodes(state), state, time.time()), state, pods), outline=True)
 
     def written(self, wanted: Callable[[str], bool], pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
         """(pod, line) of pods whose name contains ``pod``, of each the last ``tail`` wanted lines.
