@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.file_step import FileStep, file_step
 from argosy.steps.launch.labelling import Labelling
@@ -245,6 +245,29 @@ def saved_after(restored: Checkpoint | None, saves: list[tuple[bool, int | None]
         progress = labelling.progress(unit, label, new=new)
         labelling.committed(unit, label, {"x/y": str(number)}, progress)
     return progress
+
+
+def test_where_the_run_has_been_before_is_no_progress(tmp_path: Path) -> None:
+    """Of a script that reads nothing back each start renewed the budget by the saves that the one before had made."""
+    restored, meta = None, dict[str, Any]()
+    counts = []
+    for saves in (("1", "2", "3"), ("1", "2", "3", "4"), ("1",), ("3", "5")):
+        labelling = Labelling(tmp_path, restored)
+        for number, text in enumerate(saves):
+            content, unit = {"x": text * 64}, Unit("", {"x": (1, int((200 + number) * 1e9), number)}, None)
+            for step in (number, number + 1):
+                labelling.tell(Word(step, 100.0), anew=False)
+            label, new = labelling.label(unit), labelling.is_new(content)
+            progress = labelling.progress(unit, label, new=new, content=content)
+            meta = labelling.meta(content, progress)
+            labelling.committed(unit, label, content, progress)
+        counts.append(progress)
+        files = (ShardFile(path="x", key="data/x", size=1, sha256=saves[-1] * 64),)
+        restored = Checkpoint(
+            step=1, digest="d", uri="", bytes=1, final=False, generation=1, created=0.0, files=files, kind="files",
+            name="n", seq=1, world_size=1, meta=meta,
+        )  # fmt: skip
+    assert counts == [3, 4, 4, 5]
 
 
 @pytest.mark.parametrize(

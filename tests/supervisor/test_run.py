@@ -247,6 +247,28 @@ for step in range(1, 1000):
 """
 
 
+FORGETFUL = """import os, pathlib, sys, time
+starts = len(list(pathlib.Path(sys.argv[1]).glob("start-*")))
+(pathlib.Path(sys.argv[1]) / f"start-{starts}").touch()
+os.makedirs("out", exist_ok=True)
+for step in range(1, 4 + starts):
+    print(f"step {step} loss 1", flush=True)
+    with open("out/part", "w") as target:
+        target.write(str(min(step, 3)))
+    os.replace("out/part", "out/state.txt")
+    time.sleep(0.8)
+os._exit(9 if starts < 6 else 0)
+"""
+
+
+def test_a_script_that_reads_nothing_back_is_not_restarted_for_ever(rig: Rig) -> None:
+    """Each start made new saves, of what the run had had before, and died a step later than the one before."""
+    rig.nnodes = 1
+    rig.trains(FORGETFUL, rig.plan["shared"], include=["state.txt"], launcher="plain")
+    assert rig.run(90) == 74, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["unknown"] * 3, rig.log()
+
+
 @pytest.mark.variant  # real pods, and a store that is given up twice: ten seconds
 def test_a_pod_that_is_stopped_waits_for_no_commit(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stood in one for as long as a save waits for the store, and was killed there after its grace and 30 s more."""
