@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,8 +36,7 @@ class Unit:
     @property
     def epoch(self) -> int | None:
         """The greatest that its name tells, or those of its files."""
-        names = {path.partition("/")[0] for path in self.files}
-        return max((int(number) for name in names for number in _EPOCH.findall(name)), default=None)
+        return _epoch({path.partition("/")[0] for path in self.files})
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,12 @@ def is_later(name: str, than: str) -> bool:
     mine, other = _number(name), _number(than)
     if mine is None or other is None:
         return False
-    epochs = [max(map(int, _EPOCH.findall(each)), default=None) for each in (name, than)]
-    return (epochs[0] or 0, mine) > (epochs[1] or 0, other) if None not in epochs else mine > other
+    epoch, others = _epoch({name}), _epoch({than})
+    return mine > other if epoch is None or others is None else (epoch, mine) > (others, other)
+
+
+def _epoch(names: Iterable[str]) -> int | None:
+    return max((int(number) for name in names for number in _EPOCH.findall(name)), default=None)
 
 
 def is_numbered(name: str) -> bool:
