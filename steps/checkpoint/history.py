@@ -73,10 +73,13 @@ def history(
         for entry in reversed(entries)
         if entry.kind == "commit"
     )
-    return _chosen(commits, walked, skip)
+    # A start claims its generation before its first step: without an entry there was no start, or it was removed.
+    unclaimed = "it has no commit log: it never trained, or its store was emptied"
+    none = "nothing was ever committed" if entries else unclaimed
+    return _chosen(commits, walked, skip, none)
 
 
-def _chosen(commits: tuple[Commit, ...], walked: Mapping[int, Candidate], skip: Collection[str]) -> History:
+def _chosen(commits: tuple[Commit, ...], walked: Mapping[int, Candidate], skip: Collection[str], none: str) -> History:
     skipped: list[tuple[Commit, str]] = []
     for commit in (commit for commit in commits if commit.state != "pruned"):
         if commit.state == "set aside":
@@ -91,7 +94,7 @@ def _chosen(commits: tuple[Commit, ...], walked: Mapping[int, Candidate], skip: 
                 comes = f"loading it will fail ({commit.reason}), set it aside, and take the next"
             why = f"the newest commit that is not set aside; {comes}"
             return History(commits=commits, chosen=commit, why=why, skipped=tuple(skipped))
-    why = "nothing is left to resume from" if commits else "nothing was ever committed"
+    why = "nothing is left to resume from" if commits else none
     return History(commits=commits, chosen=None, why=why, skipped=tuple(skipped))
 
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from argosy.steps.checkpoint.at_hand import Near, copied, nobody
@@ -135,9 +135,10 @@ class CheckpointReader:
         if seen != file.size or hashed.hexdigest() != file.sha256:
             raise CorruptCheckpoint(digest, file.key, unlike(file, seen))
 
-    def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody) -> int:
+    def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody, whole: Collection[ShardFile] = ()) -> int:
         """All files into a folder; a file has its name only once its bytes are verified and durable. The store is asked
-        for those that neither lie there already nor are given by ``near``: how many bytes these were.
+        for those that neither lie there already nor are given by ``near``: how many bytes these were. ``whole``: those
+        that stay as they lie there, hashed by the caller.
 
         Files that a script wrote get their times back: many scripts take the newest file as the one to go on from.
 
@@ -145,8 +146,9 @@ class CheckpointReader:
             CorruptCheckpoint: see :meth:`verify`. StoreError: the store or the disk failed.
         """
         make_folders(into)
+        wanted = [file for file in checkpoint.files if file not in whole]
         asked = in_parallel(
-            lambda file: self._fetch_file(checkpoint.digest, file, into, near), checkpoint.files, threads=_PARALLEL
+            lambda file: self._fetch_file(checkpoint.digest, file, into, near), wanted, threads=_PARALLEL
         )
         restore_times(into, checkpoint.files)
         for folder in sorted({(into / file.path).parent for file in checkpoint.files}):

@@ -14,7 +14,7 @@ from argosy.steps.checkpoint.at_hand import Near, nobody
 from argosy.steps.checkpoint.candidates import candidates
 from argosy.steps.checkpoint.history import History, history
 from argosy.steps.checkpoint.log import Claim, CommitLog, Entry, LogWriter, joined
-from argosy.steps.checkpoint.manifest import Checkpoint, PartRef, Root, Saved, root_key, save_name, sha256
+from argosy.steps.checkpoint.manifest import Checkpoint, PartRef, Root, Saved, ShardFile, root_key, save_name, sha256
 from argosy.steps.checkpoint.pins import Pins
 from argosy.steps.checkpoint.pruning import Pruner
 from argosy.steps.checkpoint.reader import CheckpointReader
@@ -108,14 +108,15 @@ class CheckpointStore:
         """
         self.reader.verify(checkpoint)
 
-    def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody) -> int:
+    def fetch(self, checkpoint: Checkpoint, into: Path, near: Near = nobody, whole: Collection[ShardFile] = ()) -> int:
         """All files into a folder, verified while they stream; a file has its name only when it is whole. How many
-        bytes were asked of the store: not those of files that lie there already, or that ``near`` gives.
+        bytes were asked of the store: not those of files that lie there already (``whole``: as they are), or that
+        ``near`` gives.
 
         Raises:
             CorruptCheckpoint: names the shard.
         """
-        return self.reader.fetch(checkpoint, into, near)
+        return self.reader.fetch(checkpoint, into, near, whole)
 
     # ---- setting aside
 

@@ -20,6 +20,8 @@ _WRITTEN_LAST = (("*.distcp", ".metadata"), ("training_args.bin", "trainer_state
 """Of formats that everybody uses: where the first is, the second comes last (torch's distributed checkpoints, and
 Hugging Face's Trainer), in the same folder.
 """
+_NUMBER = re.compile(r"(?<=[A-Za-z0-9])[-_.]?\{rank[^}]*\}")
+"""Left out by some libraries where there is one rank, with what divides it from the name: ``rng_state.pth``."""
 _SHARD = re.compile(rb"__\d+_\d+\.distcp")
 """So torch names the files of distributed checkpoints; ``.metadata``, a pickle that nobody here loads, lists them."""
 
@@ -36,9 +38,17 @@ class Completeness:
     """The rules of one node: what every one of ``ranks`` has to leave, and what is written last."""
 
     def __init__(
-        self, args: LaunchArgs, folder: Path, ranks: Sequence[int], of_others: Signature | None = None
+        self,
+        args: LaunchArgs,
+        folder: Path,
+        ranks: Sequence[int],
+        of_others: Signature | None = None,
+        *,
+        lone: bool = False,
     ) -> None:
-        """``of_others``: restored files that, as long as they are so, other nodes save."""
+        """``of_others``: restored files that, as long as they are so, other nodes save. ``lone``: the whole gang is one
+        rank.
+        """
         self.of_others = of_others or {}
         self._args = args
         self._folder = folder
@@ -48,7 +58,11 @@ class Completeness:
         self._ages = Ages()
         self._alone: Signature = {}
         """Files that were all of a checkpoint, as they were seen first."""
-        self._expected = [(rank, glob.format(rank=rank)) for glob in args.checkpoint_expect for rank in ranks]
+        self._expected = [
+            (rank, (glob.format(rank=rank), *([_NUMBER.sub("", glob)] if lone else [])))
+            for glob in args.checkpoint_expect
+            for rank in ranks
+        ]
 
     def flaw(
         self, found: Contents, unit: Unit, ranks_run: Callable[[], bool], *, ended: bool = False, newest: bool = True
@@ -129,12 +143,10 @@ class Completeness:
 
     def _missing(self, unit: Unit) -> str:
         base = self._base(unit)
-        for rank, glob in self._expected:
-            # Hugging Face's Trainer leaves the number out where there is one rank.
-            globs = (glob, "rng_state.pth") if glob == "rng_state_0.pth" else (glob,)
+        for rank, globs in self._expected:
             paths = (path.relative_to(self._folder).as_posix() for each in globs for path in base.glob(each))
             if not any(path in unit.files for path in paths):
-                return f"there is no {glob} of rank {rank}"
+                return f"there is no {globs[0]} of rank {rank}"
         return ""
 
     def _unfinished(self, unit: Unit) -> str:

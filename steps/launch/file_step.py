@@ -51,8 +51,7 @@ def file_step(folder: Path, unit: Unit, globs: Sequence[str] = ()) -> FileStep:
     if unit.step is not None and not is_moment(unit.step, saved):
         return FileStep(unit.step, None, "name")
     newest = sorted(unit.files, key=lambda name: unit.files[name][1], reverse=True)
-    in_name = re.search(r"(?i)epoch[-_=]?(\d+)", unit.name)
-    epoch = int(in_name[1]) if in_name else None
+    epoch = unit.epoch if unit.name else None
     for name in [name for name in newest if not _SIDE.match(PurePosixPath(name).name)][:_FILES]:
         values = _values(folder / name)
         step = next(

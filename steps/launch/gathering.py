@@ -29,7 +29,7 @@ from argosy.steps.launch.completeness import Completeness
 from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store_part
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.since_restore import SinceRestore
-from argosy.steps.launch.units import Contents, Unit, contents, step_in
+from argosy.steps.launch.units import Contents, Unit, contents, is_later
 from argosy.steps.launch.whole_files import Signature, facts, open_for_writing
 
 LOOK_SECONDS = 0.1
@@ -263,5 +263,4 @@ def _without(files: Signature, others: Signature) -> Signature:
 
 def _passed(save: Save, found: Contents) -> bool:
     """Whether the script has removed the unit that is asked for: only later ones are there."""
-    asked = step_in(save.unit)
-    return bool(found.units) and asked is not None and all((unit.step or -1) > asked for unit in found.units)
+    return bool(found.units) and all(is_later(unit.name, save.unit) for unit in found.units)

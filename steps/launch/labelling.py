@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from argosy.steps.checkpoint.manifest import Checkpoint
 from argosy.steps.launch.file_step import FileStep, file_step
@@ -15,6 +18,9 @@ from argosy.steps.launch.whole_files import Signature, newest_change
 
 PROGRESS = "progress"
 """In a root's ``meta``: how many commits before it, and it, were progress."""
+BEFORE = "before"
+"""In a root's ``meta``: of the last commits that were progress the first digits of what they hold, and its own."""
+_DIGITS, _MOST = 8, 500
 Content = Mapping[str, str]
 """Path -> SHA-256."""
 
@@ -24,7 +30,8 @@ class Labelling:
 
     Progress is new content from a later save, whatever it is called: a commit renews the budget for restarts, so a
     script that saves the restored state again and then crashes must not have it for that. What the first save after a
-    restore holds is later when its files name a later step or training had moved; the second is in any case.
+    restore holds is later when its files name a later step or training had moved; the second is in any case. What was
+    committed at any time before is where the run has been: a script that reads nothing back comes by there each time.
     """
 
     def __init__(
@@ -35,6 +42,7 @@ class Labelling:
         self._clock = StepClock(0 if restored is None else restored.step)
         self._restored = restored
         self._progress = 0 if restored is None else progress_of(restored)
+        self._before = [] if restored is None else _before(restored)
         self._contents = [] if restored is None else [{file.path: file.sha256 for file in restored.files}]
         self._saves = 0
         self._label = Label(0 if restored is None else restored.step, "file")
@@ -95,19 +103,37 @@ class Labelling:
         """Whether these files were neither restored nor committed last."""
         return content not in self._contents
 
-    def progress(self, unit: Unit, label: Label, *, new: bool) -> int:
-        """The count to commit with; ``new``: see :meth:`is_new`."""
+    def progress(self, unit: Unit, label: Label, *, new: bool, content: Content | None = None) -> int:
+        """The count to commit with; ``new``: see :meth:`is_new`. ``content``: None where it is not known."""
+        if content and _digits(content) in self._before:
+            return self._progress
         first = self._restored is not None and self._saves == 0
         named = label.source in ("name", "file") and self._restored is not None and label.step > self._restored.step
         later = not first or named or self._clock.has_moved(newest_change(unit.files))
         return self._progress + 1 if new and later else self._progress
 
+    def meta(self, content: Content, progress: int) -> dict[str, Any]:
+        """What the commit says for the restarts to come."""
+        before = [*self._before, *([_digits(content)] if content and progress > self._progress else [])]
+        return {PROGRESS: progress, BEFORE: "".join(before[-_MOST:])}
+
     def committed(self, unit: Unit, label: Label, content: Content, progress: int) -> None:
         """Take note that the files were committed with this label."""
         self._clock.committed(label)
         self._label, self._committed = label, (unit.name, unit.files)
+        if content and progress > self._progress:
+            self._before.append(_digits(content))
         self._progress, self._saves = progress, self._saves + 1
         self._contents = [*self._contents[-1:], dict(content)]
+
+
+def _digits(content: Content) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def _before(checkpoint: Checkpoint) -> list[str]:
+    found = str(checkpoint.meta.get(BEFORE, ""))
+    return [found[at : at + _DIGITS] for at in range(0, len(found), _DIGITS)]
 
 
 def progress_of(checkpoint: Checkpoint) -> int:

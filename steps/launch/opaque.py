@@ -25,7 +25,7 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.completeness import Completeness, Flaw
 from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store_part
 from argosy.steps.launch.gathering import Gatherer, GivenUp
-from argosy.steps.launch.labelling import PROGRESS, Content, Labelling
+from argosy.steps.launch.labelling import Content, Labelling
 from argosy.steps.launch.pruning import Pruning
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.since_restore import SinceRestore
@@ -253,7 +253,7 @@ class FolderWatch:
             progress = self._labels.progress(unit, label, new=self._done.get(unit.name) != state)
             done: Saved | None = self._gatherer.commit(
                 label.step, unit, self._folder, files, final=final, last=last, go_on=go_on,
-                meta={PROGRESS: progress},
+                meta=self._labels.meta(content, progress),
             )  # fmt: skip
         else:
             done, content, progress = self._commit_own(unit, label, files, final=final)
@@ -284,15 +284,16 @@ class FolderWatch:
         """Files that this node alone has; they are committed unless the commit before holds the same bytes."""
         name = self._checkpoints.new_save(self._claim, label.step)
         writer = self._checkpoints.part(name, 0)
-        part = store_part(writer, self._folder, files)
-        new = self._labels.is_new(writer.content())
-        progress = self._labels.progress(unit, label, new=new)
+        part, content = store_part(writer, self._folder, files), writer.content()
+        new = self._labels.is_new(content)
+        progress = self._labels.progress(unit, label, new=new, content=content)
         if not new and not final:
-            return None, writer.content(), progress
+            return None, content, progress
+        meta = self._labels.meta(content, progress)
         done = self._checkpoints.commit(
-            self._claim, name, label.step, [part], kind="files", world_size=1, final=final, meta={PROGRESS: progress}
+            self._claim, name, label.step, [part], kind="files", world_size=1, final=final, meta=meta
         )
-        return done, writer.content(), progress
+        return done, content, progress
 
 
 def _called(unit: Unit, args: LaunchArgs) -> str:

@@ -103,7 +103,7 @@ class Saves:
         every = args.checkpoint_writers == "every"
         ranks = range(node * nproc, (node + 1) * nproc) if every else range(assignment.nnodes * nproc)
         others = of_others(args, assignment, checkpoints, folder) if every and assignment.nnodes > 1 else {}
-        completeness = Completeness(args, folder, ranks, others)
+        completeness = Completeness(args, folder, ranks, others, lone=assignment.nnodes * nproc == 1)
         if assignment.nnodes > 1 and not (every or args.checkpoint_expect):
             self._restored = contents(folder, args)
         shared = (args, assignment, checkpoints, folder, completeness, self._reporter)

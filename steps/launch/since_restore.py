@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from argosy.steps.contract.channel import Save
-from argosy.steps.launch.units import Contents, step_in
+from argosy.steps.launch.units import Contents, is_later, is_numbered
 from argosy.steps.launch.whole_files import Signature
 
 
@@ -19,11 +17,10 @@ class SinceRestore:
 
     def __init__(self, restored: Contents, of_others: Signature) -> None:
         """``of_others``: files that other nodes save, as they were put here."""
-        numbers = [number for unit in restored.units if (number := _number(unit.name)) is not None]
-        self._last = max(numbers, default=None)
+        self._numbered = [unit.name for unit in restored.units if is_numbered(unit.name)]
         self._restored = set(restored.files.items())
         own = {unit.name: unit.files.items() - of_others.items() for unit in restored.units}
-        self.own = {name: files for name, files in own.items() if files and _number(name) is not None}
+        self.own = {name: files for name, files in own.items() if files and is_numbered(name)}
         """What its ranks had saved of each restored unit."""
         self.again: set[str] = set()
         """Restored units that its ranks wrote again."""
@@ -34,12 +31,11 @@ class SinceRestore:
     @property
     def tells(self) -> bool:
         """Whether anything was restored that later units can be compared with."""
-        return self._last is not None
+        return bool(self._numbered)
 
     def is_later(self, unit: str) -> bool:
         """Whether its name tells that it comes after what was restored."""
-        number = _number(unit)
-        return self._last is not None and number is not None and number > self._last
+        return self.tells and all(is_later(unit, each) for each in self._numbered)
 
     def look(self, found: Contents) -> None:
         """The folder was looked at; called often, as a script may remove its older units."""
@@ -71,9 +67,3 @@ def _told(behind: str, again: str, before: str, later: str) -> str:
         "resumed at different steps, so no checkpoint of both is committed. Each node got back only the files that its "
         'own ranks wrote; if a rank reads what another node writes, set checkpoint.reshard = "all"'
     )
-
-
-def _number(name: str) -> int | None:
-    step = step_in(name)
-    numbers = re.findall(r"\d+", name)
-    return int(numbers[0]) if step is None and len(numbers) == 1 else step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,8 +36,7 @@ class Unit:
     @property
     def epoch(self) -> int | None:
         """The greatest that its name tells, or those of its files."""
-        names = {path.partition("/")[0] for path in self.files}
-        return max((int(number) for name in names for number in _EPOCH.findall(name)), default=None)
+        return _epoch({path.partition("/")[0] for path in self.files})
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,31 @@ def step_in(name: str) -> int | None:
     """The step that a name tells: 500 for ``checkpoint-500``; None when it tells none, or several."""
     found = {int(number) for number in _STEP.findall(name)}
     return found.pop() if len(found) == 1 else None
+
+
+def is_later(name: str, than: str) -> bool:
+    """Whether the names of two units tell that the one comes after the other; where both name an epoch, that is what
+    counts first: the steps may count anew in each.
+    """
+    mine, other = _number(name), _number(than)
+    if mine is None or other is None:
+        return False
+    epoch, others = _epoch({name}), _epoch({than})
+    return mine > other if epoch is None or others is None else (epoch, mine) > (others, other)
+
+
+def _epoch(names: Iterable[str]) -> int | None:
+    return max((int(number) for name in names for number in _EPOCH.findall(name)), default=None)
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a unit's name tells its place among others."""
+    return _number(name) is not None
+
+
+def _number(name: str) -> int | None:
+    step, numbers = step_in(name), re.findall(r"\d+", name)
+    return int(numbers[0]) if step is None and len(numbers) == 1 else step
 
 
 def numbers_in(name: str) -> list[int]:

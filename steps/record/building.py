@@ -53,8 +53,16 @@ def _concluded(state: Mapping[str, Any], events: Sequence[Event]) -> float | Non
     return last.time if last else None
 
 
-def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord:
-    """``state`` is the engine's ``state.json``; events may be of any order and from any writer."""
+def _lasted(state: Mapping[str, Any], events: Sequence[Event], now: float) -> float:
+    """Until when; a gang that hangs, or is queued, tells nothing while that goes on."""
+    goes_on = text(state, "phase") == "Running" and not state.get("interrupted") and "silent_since" not in state
+    return max([now if goes_on else 0.0, *(event.time for event in events)])
+
+
+def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float = 0.0) -> RunRecord:
+    """``state`` is the engine's ``state.json``; events may be of any order and from any writer. ``now`` in seconds
+    since 1970, 0: when the last of them came.
+    """
     ordered = in_order(until_another(events, moment(state, "started"), moment(state, "finished")))
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
     started, finished = moment(state, "started"), moment(state, "finished") or _concluded(state, ordered)
@@ -62,7 +70,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any]) -> RunRecord
     streaming, training = streaming_of(ordered, restarts), training_end_of(ordered)
     checkpoints = _checkpoints(ordered, {each.restored_digest for each in restarts})
     snapshot_fields = snapshot.fields if (snapshot := _last(ordered, "snapshot_taken")) else {}
-    training_end = training.time if training else max((event.time for event in ordered), default=started or 0.0)
+    training_end = training.time if training else _lasted(state, ordered, now) or started or 0.0
     mute = _trained(checkpoints, training) and not any(len(each.points) > 1 for each in restarts)
     waits = streaming.waits if streaming else ()
     return RunRecord(
@@ -280,21 +288,13 @@ def _gate(events: Sequence[Event]) -> GateDecision | None:
     event = _last(events, "gated")
     if event is None:
         return None
-    fields = event.fields
-    return GateDecision(
-        text(fields, "decision"), text(fields, "reason"), number(fields, "floor"), number(fields, "baseline")
-    )
+    decision, reason = text(event.fields, "decision"), text(event.fields, "reason")
+    return GateDecision(decision, reason, number(event.fields, "floor"), number(event.fields, "baseline"))
 
 
 def _promotion(events: Sequence[Event]) -> Promotion | None:
     event = _last(events, "promoted")
     if event is None:
         return None
-    fields = event.fields
-    return Promotion(
-        event.time,
-        text(fields, "pointer"),
-        text(fields, "digest"),
-        text(fields, "previous"),
-        bool(fields.get("rollback")),
-    )
+    pointer, digest, previous = (text(event.fields, key) for key in ("pointer", "digest", "previous"))
+    return Promotion(event.time, pointer, digest, previous, bool(event.fields.get("rollback")))

@@ -166,7 +166,7 @@ class Goodput:
     recovering: float
     """From a failure to the next start of the agents, waiting included."""
     ending: float
-    """From the last step to the end of training: the final save, the exit."""
+    """From the last step to the end of training, or until now: the final save, the exit."""
     waiting: float
     """Within steps: for data that were streamed."""
     lost_steps: int

@@ -117,7 +117,7 @@ class _Encoder:
         import torch
 
         if isinstance(value, numpy.ndarray) and value.dtype.kind in "biufc":
-            return {"$ndarray": self._tensor(torch.from_numpy(numpy.ascontiguousarray(value).copy()), path)}
+            return {"$ndarray": self._tensor(torch.from_numpy(numpy.array(value, order="C")), path)}
         if isinstance(value, numpy.generic):
             return self.value(value.item(), path)
         if isinstance(value, torch.dtype):

@@ -131,6 +131,11 @@ class Channel:
             self._orders = orders
             self._changed.notify_all()
 
+    @property
+    def step(self) -> int:
+        """The furthest that a rank told, or else saved, since the last restart began; 0: none yet."""
+        return self._step or self._saved
+
     def drain(self) -> list[Report]:
         """Reports since the last call, in order of arrival; the first may be of the restart before."""
         with self._changed:
@@ -225,8 +230,7 @@ class Channel:
                     self._changed.wait_for(lambda: self._orders is not given or self._closed, REPORT_SECONDS)
                     self._check(message.pod)
             if message.restart == self._running:
-                step = self._step or self._saved
-                return {**asdict(self._orders), "step": step, **self._gathering.news(message.node_rank)}
+                return {**asdict(self._orders), "step": self.step, **self._gathering.news(message.node_rank)}
             stale = message.restart < self._running
             return asdict(Orders(command="stop" if stale else "continue"))
 

@@ -250,13 +250,15 @@ class Supervisor:
         return decision.exit_code
 
     def _stopped(self) -> int:
+        step = self._context.channel.step or (self._context.ledger.last("restart") or {}).get("resume_step", 0)
         if self._context.host.evicted():
             quote = "the supervisor's pod is taken from its node; the gang trains on, for the next supervisor"
             print(f"argosy: {quote}", file=sys.stderr, flush=True)
-            verdict = Verdict(cause=Cause.PREEMPTED_EVICTED, exit_code=int(ExitCode.PREEMPTED), quote=quote)
+            verdict = Verdict(cause=Cause.PREEMPTED_EVICTED, exit_code=int(ExitCode.PREEMPTED), quote=quote, step=step)
             self._context.record.gave_up(verdict)
             return verdict.exit_code
-        verdict = Verdict(cause=Cause.SIGTERM, exit_code=int(ExitCode.PREEMPTED), quote="the supervisor got SIGTERM")
+        quote = "the supervisor got SIGTERM"
+        verdict = Verdict(cause=Cause.SIGTERM, exit_code=int(ExitCode.PREEMPTED), quote=quote, step=step)
         print(f"argosy: stopped: {verdict.quote}", file=sys.stderr, flush=True)
         try:
             self._gangs.end_all("stopped from outside")

@@ -52,6 +52,7 @@ def test_every_kind_of_value_comes_back(tmp_path: Path) -> None:
             torch.tensor([1 + 2j]),
         ],
         "array": numpy.arange(6, dtype=numpy.uint16).reshape(2, 3),
+        "arrays": [numpy.array(2.5), numpy.arange(6).reshape(2, 3).T, numpy.arange(4)[::-1], numpy.zeros((0, 2))],
         "number": numpy.float32(0.5).item(),
         "dtype": torch.bfloat16,
         "device": torch.device("cpu"),

@@ -35,6 +35,8 @@ class FakeApi:
     """By which selector pods were listed."""
     away: int = 0
     """So many of the next requests are answered with 503, as in an upgrade of a control plane."""
+    namespace: str = "research"
+    """The one that there is."""
     refused: dict[str, str] = field(default_factory=dict)
     """Paths that are answered with 403, and what it says."""
 
@@ -52,7 +54,11 @@ class FakeApi:
             return json.dumps(next(each for each in self.pods if path.endswith(each["metadata"]["name"]))).encode()
         if path.endswith(f"/workflows/{name}"):
             return json.dumps(self.workflow).encode()
-        return json.dumps({"items": [self.workflow]}).encode() if path.endswith("/workflows") else None
+        if path.endswith(f"/namespaces/{self.namespace}"):
+            return json.dumps({"metadata": {"name": self.namespace}}).encode()
+        # Of one that is not there nothing is listed, without an error.
+        here = [self.workflow] if f"/namespaces/{self.namespace}/" in path else []
+        return json.dumps({"items": here}).encode() if path.endswith("/workflows") else None
 
     def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """(status, body) of what is created or applied; nothing is kept."""

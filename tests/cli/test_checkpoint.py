@@ -231,8 +231,9 @@ def test_explain_resume_says_which_why_and_what_not(run: Run, argosy: Argosy) ->
 
 def test_a_run_without_checkpoints_is_no_error(story: Any, argosy: Argosy) -> None:
     story.finish("Running", None)
-    assert argosy("checkpoint", "list") == (0, "gpt-abc12: no checkpoint; nothing was ever committed\n", "")
+    why = "it has no commit log: it never trained, or its store was emptied"
+    assert argosy("checkpoint", "list") == (0, f"gpt-abc12: no checkpoint; {why}\n", "")
     code, out, _ = argosy("explain-resume")
-    assert (code, out.splitlines()[0]) == (0, "A resume begins from scratch: nothing was ever committed.")
+    assert (code, out.splitlines()[0]) == (0, f"A resume begins from scratch: {why}.")
     assert argosy("checkpoint", "verify")[0] == 0
     assert json.loads(argosy("checkpoint", "list", "--json")[1])["checkpoints"] == []

@@ -271,6 +271,9 @@ def test_a_followed_log_that_breaks_off_is_read_on_and_no_line_comes_twice(argos
     ("arguments", "said"),
     [
         (("status", "gone", "--kubeconfig", "{kubeconfig}"), "no such workflow in namespace research"),
+        (("status", "gone", "-n", "no", "--kubeconfig", "{kubeconfig}"), "--namespace 'no': the cluster has no such"),
+        (("status", "-n", "no", "--kubeconfig", "{kubeconfig}"), "--namespace 'no': the cluster has no such namespace"),
+        (("ls", "-n", "no", "--kubeconfig", "{kubeconfig}"), "--namespace 'no': the cluster has no such namespace"),
         (("status", "x", "--context", "two", "--kubeconfig", "{kubeconfig}"), "two"),
         (("status", "s3://bucket/nothing"), "ends in /NAME/runs/RUN_ID"),
         (("status", "gone"), "a cluster's run is found with -n NAMESPACE"),
@@ -360,7 +363,7 @@ def test_a_run_that_is_deleted_while_it_is_followed_is_said_to_be(followed, argo
 def test_a_namespace_that_is_not_there_is_made_and_not_an_account_in_it(argosy, tmp_path) -> None:
     """``argosy install`` without --create-namespace, which was advised, is refused then."""
     (tmp_path / "w.yaml").write_text(WORKFLOW.replace("spec: {", "spec: {serviceAccountName: argosy, "))
-    with serving(FakeApi(workflow()), tmp_path) as kubeconfig:
+    with serving(FakeApi(workflow(), namespace="other"), tmp_path) as kubeconfig:
         code, _, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
     assert code == 2
     assert "argosy install -n research --create-namespace --apply" in err

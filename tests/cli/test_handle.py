@@ -120,6 +120,15 @@ def test_a_failure_is_raised_with_its_cause_and_its_line(work: Path) -> None:
     assert "run.toml" not in told
 
 
+def test_a_run_that_the_gate_refuses_is_no_success(work: Path) -> None:
+    measured = {"script": "evaluate.py", "metric": "steps", "direction": "max", "floor": 6}
+    handle = described(5, evaluation=measured).run(work, state_dir=work / ".argosy")
+    with pytest.raises(argosy.RunFailed, match=r": refused by the gate: steps 5 is not above floor 6$") as failed:
+        handle.wait(240)
+    assert failed.value.cause == ""
+    assert (handle.wait(check=False), handle.refused, handle.promoted) == ("Succeeded", True, False)
+
+
 def test_a_run_that_is_not_there_is_told_of_in_python(work: Path) -> None:
     with pytest.raises(InputError, match=r"^state_dir = '.*': no run here; start one with TrainingRun\(...\).run\(\)$"):
         argosy.find(state_dir=work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from typing import Any
 
 import pytest
@@ -50,6 +51,40 @@ def waits(time: float, phase: str, placed: int, why: str = "") -> Event:
 )
 def test_waits_are_told(events: list[Event], sentence: str) -> None:
     assert waiting_sentence(build_record(events, {"name": "w"})) == sentence
+
+
+QUEUED = [event(0, "gang_created"), waits(10, "queued", 0, "no room")]
+STEPS = [event(at, "step", restart=0, rank=0, step=at) for at in (20, 30, 40)]
+HANGS = [event(0, "gang_created"), event(10, "restart_began", restart=0), *STEPS]
+
+
+@pytest.mark.parametrize(
+    ("state", "seconds"),
+    [
+        ({"phase": "Running"}, 90.0), ({"phase": "Running", "interrupted": "SIGKILL"}, 0.0),
+        ({"phase": "Running", "silent_since": 10.0}, 0.0), ({"phase": "Failed"}, 0.0),
+    ],
+)  # fmt: skip
+def test_what_goes_on_lasts_until_now_though_nothing_is_told(state: dict[str, Any], seconds: float) -> None:
+    """For hours a queue was of two seconds, and the goodput of a hanging run that of its last step."""
+    queued = build_record(QUEUED, {"name": "w", **state}, 100.0).waiting
+    assert queued is not None
+    assert queued.queued_seconds == seconds
+    goodput = build_record(HANGS, {"name": "w", **state}, 130.0).goodput
+    assert goodput is not None
+    assert (goodput.wall, goodput.useful, goodput.ending) == (40.0 + seconds, 30.0, seconds)
+
+
+def test_status_tells_how_long_it_has_been_so_now(story: Any, argosy: Any) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=3, nproc_per_node=1)
+    story.at(10.0, "gang_waits", attempt=1, gang="g", phase="queued", placed=0, nnodes=3, why="no room")
+    folder = story.finish("Running", None)
+    story.now += 90.0
+    with (folder / "engine.lock").open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        code, out, err = argosy("status")
+    assert (code, err) == (0, "")
+    assert "1 min 30 s in the queue" in out
 
 
 UNSTARTED = {"id": "1", "type": "Pod", "displayName": "admit(0)", "templateName": "admit", "phase": "Pending"}

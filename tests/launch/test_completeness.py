@@ -70,9 +70,24 @@ def test_a_file_that_was_written_a_moment_ago(tmp_path: Path) -> None:
     assert flaw_of(tmp_path, look(tmp_path), checkpoint_expect=("a",)) == "it has just changed"
 
 
-def test_a_lone_rank_of_hugging_faces_trainer_writes_no_number(tmp_path: Path) -> None:
-    write(tmp_path / "checkpoint-1/rng_state.pth", "x")
-    assert flaw_of(tmp_path, look(tmp_path), checkpoint_expect=("rng_state_{rank}.pth",)) == ""
+@pytest.mark.parametrize(
+    ("glob", "name", "numbered"),
+    [
+        ("rng_state_{rank}.pth", "rng_state.pth", "rng_state_0.pth"),  # Hugging Face's Trainer
+        ("*-shard{rank}.pt", "last-shard.pt", "*-shard0.pt"),
+        ("state/rank.{rank:05d}", "state/rank", "state/rank.00000"),
+        ("*_{rank}.pt", "", "*_0.pt"),
+        ("{rank}/x", "", "0/x"),
+    ],
+)
+def test_a_lone_rank_may_leave_its_number_out(tmp_path: Path, glob: str, name: str, numbered: str) -> None:
+    write(tmp_path / f"checkpoint-1/{name or 'other.pt'}", "x")
+    args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_path="out", checkpoint_expect=(glob,))
+    found = look(tmp_path)
+    for lone in (True, False):
+        told = Completeness(args, tmp_path, [0], lone=lone).flaw(found, found.units[-1], lambda: True)
+        missing = not (lone and name)
+        assert ("" if told is None else told.text) == (f"there is no {numbered} of rank 0" if missing else "")
 
 
 @pytest.mark.parametrize(

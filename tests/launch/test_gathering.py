@@ -98,6 +98,21 @@ def test_a_latest_that_another_node_writes_is_not_asked_where_it_was_only_restor
     gang.until(lambda: gang.committed() == [10, 20], "commit after the restore")
 
 
+def test_steps_that_count_anew_in_each_epoch_are_waited_for(cluster: Callable[..., Cluster]) -> None:
+    """What the slow node has of the epoch before bears a greater step, and is no sign that it removed this one."""
+    gang = cluster(**EVERY)
+    gang.begin()
+    gang.save(30, name="epoch-0-step-{step}/rank{rank}.json")
+    gang.until(lambda: gang.committed() == [30], "commit")
+    second = "epoch-1-step-{step}/rank{rank}.json"
+    gang.save(10, skip=(2, 3), name=second)
+    gang.until(lambda: (save := gang.nodes[1].reporter.asked()) and save.unit == "epoch-1-step-10", "question")
+    time.sleep(0.4)
+    for rank in (2, 3):
+        gang.nodes[1].save(rank, 10, name=second)
+    gang.until(lambda: gang.committed() == [30, 10], "commit of the second epoch")
+
+
 @pytest.mark.parametrize(
     ("first", "second", "begins_anew"),
     [

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from argosy.steps.checkpoint.manifest import Checkpoint
+from argosy.steps.checkpoint.manifest import Checkpoint, ShardFile
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.file_step import FileStep, file_step
 from argosy.steps.launch.labelling import Labelling
 from argosy.steps.launch.step_clock import StepClock, Word
-from argosy.steps.launch.units import Unit, contents, step_in, unit_of
+from argosy.steps.launch.units import Unit, contents, is_later, step_in, unit_of
 from argosy.steps.launch.whole_files import looks_whole, signature
 from argosy.steps.pods.processes import is_running
 from tests.launch.nodes import Cluster
@@ -72,6 +72,24 @@ def test_steps_in_names() -> None:
     names = ["checkpoint-500", "global_step20", "epoch=3-step=10.ckpt", "iter_0000500", "epoch_4", "footstep9", "v2"]
     assert [step_in(name) for name in names] == [500, 20, 10, 500, None, None, None]
     assert step_in("step_3_of_step_9") is None
+
+
+@pytest.mark.parametrize(("name", "epoch"), [("epoch_4", 4), ("epochs-7", 7), ("nepoch3", None), ("", None)])
+def test_the_epoch_that_a_name_tells(name: str, epoch: int | None, tmp_path: Path) -> None:
+    held = {f"{name or 'epoch_9'}/model.bin": (1, 1000 * 10**9, 1)}
+    assert file_step(tmp_path, Unit(name, held, None)) == FileStep(None, epoch, "file")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("epoch-1-step-10", "epoch-0-step-30"), True), (("epoch-1-step-10", "epoch-1-step-30"), False),
+        (("checkpoint-30", "epoch-1-step-10"), True), (("epoch_4", "epoch_3"), True), (("60", "50"), True),
+        (("step=10", "step=10"), False), (("best", "step=10"), False), (("step=10", "best"), False),
+    ],
+)  # fmt: skip
+def test_which_of_two_units_is_later(names: tuple[str, str], expected: bool) -> None:
+    assert is_later(*names) is expected
 
 
 def pickled(path: Path, value: Any, *, zipped: bool = True) -> None:
@@ -229,6 +247,29 @@ def saved_after(restored: Checkpoint | None, saves: list[tuple[bool, int | None]
     return progress
 
 
+def test_where_the_run_has_been_before_is_no_progress(tmp_path: Path) -> None:
+    """Of a script that reads nothing back each start renewed the budget by the saves that the one before had made."""
+    restored, meta = None, dict[str, Any]()
+    counts = []
+    for saves in (("1", "2", "3"), ("1", "2", "3", "4"), ("1",), ("3", "5")):
+        labelling = Labelling(tmp_path, restored)
+        for number, text in enumerate(saves):
+            content, unit = {"x": text * 64}, Unit("", {"x": (1, int((200 + number) * 1e9), number)}, None)
+            for step in (number, number + 1):
+                labelling.tell(Word(step, 100.0), anew=False)
+            label, new = labelling.label(unit), labelling.is_new(content)
+            progress = labelling.progress(unit, label, new=new, content=content)
+            meta = labelling.meta(content, progress)
+            labelling.committed(unit, label, content, progress)
+        counts.append(progress)
+        files = (ShardFile(path="x", key="data/x", size=1, sha256=saves[-1] * 64),)
+        restored = Checkpoint(
+            step=1, digest="d", uri="", bytes=1, final=False, generation=1, created=0.0, files=files, kind="files",
+            name="n", seq=1, world_size=1, meta=meta,
+        )  # fmt: skip
+    assert counts == [3, 4, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("saves", "moving", "expected"),
     [
@@ -383,6 +424,12 @@ def test_a_marker_is_waited_for(one_node: Callable[..., Cluster]) -> None:
     gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "checkpoint-10/DONE", "")
     gang.until(lambda: gang.committed() == [10], "commit")
     assert "checkpoint-10/DONE" in paths(gang)
+
+
+def test_a_lone_rank_leaves_its_number_out(one_node: Callable[..., Cluster]) -> None:
+    gang = one_node(nproc=1)
+    gang.save(10, name="checkpoint-{step}/rank.json")
+    gang.until(lambda: gang.committed() == [10], "commit")
 
 
 @pytest.mark.parametrize(

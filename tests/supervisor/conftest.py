@@ -162,7 +162,7 @@ class Rig:
         lines = (Path(self.plan["shared"]) / "assignments").read_text().splitlines()
         return [json.loads(line) for line in lines]
 
-    def until(self, condition: Callable[[], Any], seconds: float = 30) -> Any:
+    def until(self, condition: Callable[[], Any], seconds: float = 90) -> Any:
         deadline = time.monotonic() + seconds
         while not (found := condition()):
             assert time.monotonic() < deadline, f"never came true; {self.log()}"

@@ -1,15 +1,16 @@
 """The train step on a host whose gangs come late, as a cluster's do: ``late_host.py SCRIPT ARGUMENTS...``.
 
-SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, phase, pods that are to be seen, perhaps
-why]. The pods are real processes from the start, so that they also ask before the supervisor knows them; a gang without
-a line in the script comes at once. In the phase "starting" there is a pod more, whose image is missing; in "full" a
-quota has no room for the gang; in "evicted" the supervisor's own pod is taken from its node. A refusal is believed
-after a second.
+SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, or a file that is there from then on,
+phase, pods that are to be seen, perhaps why]. The pods are real processes from the start, so that they also ask before
+the supervisor knows them; a gang without a line in the script comes at once. In the phase "starting" there is a pod
+more, whose image is missing; in "full" a quota has no room for the gang; in "evicted" the supervisor's own pod is taken
+from its node. A refusal is believed after a second.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any, ClassVar
@@ -42,7 +43,10 @@ class LateHost(processes.ProcessHost):
         number = list(self.created).index(name) if name in self.created else len(SCRIPT)
         lines = SCRIPT[number] if number < len(SCRIPT) else []
         since = time.monotonic() - self.created.get(name, 0.0)
-        return next((line for line in reversed(lines) if line[0] <= since), [0, "placed", 99])
+        come = (
+            line for line in reversed(lines) if (os.path.exists(at) if isinstance(at := line[0], str) else at <= since)
+        )
+        return next(come, [0, "placed", 99])
 
     def standing(self, name: str) -> Standing:
         _, phase, _, *why = self._line(name)

@@ -1,10 +1,11 @@
 """A pod that speaks the control channel and trains nothing: real processes, signals and commits, no torch.
 
 Run as ``node_client.py PLAN.json``. The rank is a child process, so that a signal ends it as it would a real one.
-Keys of the plan: steps, step_seconds, jitter (of heavy tails), own (index: so many times slower; then each
-tells its own work), commit_every, final (bool), store, prefix, away (indexes that never check in), last (indexes that
-check in when others have their ranks), says_sigterm (bool: SIGTERM to the pod ends its rank, and that is told), faults:
-list of {"index", "step", "how": exception|kill|segv|exit CODE|hang|damage, "times"}; shared: a folder.
+Keys of the plan: steps, whole (a gang of so many nodes ends so many steps after its start, a smaller one never),
+step_seconds, jitter (of heavy tails), own (index: so many times slower; then each tells its own work), commit_every,
+final (bool), store, prefix, away (indexes that never check in), last (indexes that check in when others have their
+ranks), says_sigterm (bool: SIGTERM to the pod ends its rank, and that is told), faults: list of {"index", "step",
+"how": exception|kill|segv|exit CODE|hang|damage, "times"}; shared: a folder.
 """
 
 from __future__ import annotations
@@ -79,13 +80,15 @@ def strike(fault: dict[str, Any]) -> bool:
 
 def rank(assignment: dict[str, Any], pipe: int) -> None:
     """The child: step, commit, fail as planned."""
-    step = assignment["resume_step"]
-    commits = writer(assignment) if INDEX == 0 else None
+    step, end = assignment["resume_step"], PLAN["steps"]
+    if "whole" in PLAN:
+        end = step + end if assignment["nnodes"] >= PLAN["whole"] else sys.maxsize
+    commits = writer(assignment, end) if INDEX == 0 else None
     try:
         restore(assignment)
         if PLAN.get("raise_at_start"):
             raise ZeroDivisionError("before the first step")
-        while step < PLAN["steps"]:
+        while step < end:
             step += 1
             began = time.monotonic()
             slower = PLAN.get("own", {}).get(str(INDEX), 1.0)
@@ -95,7 +98,7 @@ def rank(assignment: dict[str, Any], pipe: int) -> None:
             os.write(pipe, (json.dumps({"step": step, "rank": INDEX, "loss": 1.0 / step, **own}) + "\n").encode())
             with (SHARED / f"steps-{INDEX}").open("a") as log:
                 log.write(f"{assignment['attempt']} {assignment['restart']} {step}\n")
-            if commits and (step % PLAN["commit_every"] == 0 or step == PLAN["steps"]):
+            if commits and (step % PLAN["commit_every"] == 0 or step == end):
                 commits(step)
             injected(assignment.get("fault"), step, pipe)
             for fault in PLAN.get("faults", []):
@@ -158,7 +161,7 @@ def restore(assignment: dict[str, Any]) -> None:
         store.verify(store.by_digest(assignment["resume_digest"]))
 
 
-def writer(assignment: dict[str, Any]) -> Any:
+def writer(assignment: dict[str, Any], end: int) -> Any:
     from argosy.steps.checkpoint.log import Claim
     from argosy.steps.checkpoint.store import CheckpointStore
     from argosy.steps.launch.folder_part import store_part
@@ -173,7 +176,7 @@ def writer(assignment: dict[str, Any]) -> Any:
     def commit(step: int) -> None:
         (folder / "ckpt").write_bytes(str(step).encode() * 50)
         os.utime(folder / "ckpt", (time.time() - 10, time.time() - 10))
-        name, final = store.new_save(claim, step), PLAN["final"] and step == PLAN["steps"]
+        name, final = store.new_save(claim, step), PLAN["final"] and step == end
         part = store_part(store.part(name, 0), folder, facts(folder, ["ckpt"]))
         store.commit(claim, name, step, [part], kind="files", world_size=1, final=final)
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def shrunk(rig: Rig) -> Rig:
-    """Three nodes, of which one is lost at step 4; the gang of two looks every second."""
+    """Three nodes, of which one is lost at step 4; the gang of two looks every second, and has no end of its own."""
     rig.nnodes = rig.nodes = 3
     rig.inject = ("node-loss:node=2@step=4",)
     rig.options = {"min_nnodes": 2, "grow_seconds": 1, "max_restarts": 1, "max_preemptions": 1}
-    rig.plan |= {"steps": 240, "step_seconds": 0.05}
+    rig.plan |= {"steps": 60, "whole": 3, "step_seconds": 0.05}
     return rig
 
 
@@ -67,7 +67,7 @@ def test_it_grows_when_the_node_is_back_and_loses_nothing_that_was_committed(shr
 
 
 def test_while_no_node_is_back_it_keeps_its_size(shrunk: Rig) -> None:
-    shrunk.plan["steps"] = 100
+    shrunk.plan |= {"steps": 100, "whole": 2}
     assert shrunk.run() == 0, shrunk.log()
     assert sizes(shrunk) == [3, 2]
     assert shrunk.events("gang_grows") == []
@@ -76,6 +76,7 @@ def test_while_no_node_is_back_it_keeps_its_size(shrunk: Rig) -> None:
 @pytest.mark.variant
 def test_zero_seconds_are_never(shrunk: Rig) -> None:
     shrunk.options["grow_seconds"] = 0
+    shrunk.plan["whole"] = 2
     process = shrunk.start()
     shrunk.until(lambda: sizes(shrunk) == [3, 2])
     back(shrunk)

@@ -155,9 +155,13 @@ def test_of_the_same_place_other_words_are_told_less_and_less_often() -> None:
 def test_a_queue_that_became_too_small_for_what_trained_in_it_is_waited_for(rig: Rig) -> None:
     """Whoever took its quota gives it back: the run had ended for good."""
     small = f"{QUOTA}insufficient quota for cpu in flavor a, {WANTED} > maximum capacity (0)"
-    rig.late = [[], [[0, "queued", 0, small], [3, "placed", 2]]]
+    room = rig.folder / "room"
+    rig.late = [[], [[0, "queued", 0, small], [str(room), "placed", 2]]]
     rig.inject = ("preempt:node=1@step=5",)
-    assert rig.run() == 0, rig.log()
+    process = rig.start()
+    rig.until(lambda: "is queued" in rig.log())  # so long that it would have been believed
+    room.touch()
+    assert process.wait(60) == 0, rig.log()
     assert phases(rig) == [(2, "queued"), (2, "placed")]
 
 

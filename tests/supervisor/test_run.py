@@ -190,12 +190,15 @@ def test_a_rank_that_dies_without_a_supervisor_keeps_its_evidence(rig: Rig) -> N
 def test_sigterm_ends_the_gang_and_leaves_nothing(rig: Rig) -> None:
     rig.plan["steps"] = 10_000
     process = rig.start()
-    rig.until(lambda: rig.steps(1))
+    rig.until(lambda: rig.events("step"))
+    heard = rig.events("step")[-1].fields["step"]
     process.terminate()
     assert process.wait(20) == 76, rig.log()
+    told = json.loads((rig.folder / "step/dev/termination-log").read_text())
+    assert (told["cause"], heard <= told["step"] <= max(rig.steps(1))) == ("sigterm", True), told
     assert rig.processes() == set()
     assert rig.events("gang_deleted")[0].fields["reason"] == "stopped from outside"
-    rig.plan["steps"] = 12
+    rig.plan["steps"] = told["step"] + 12
     assert rig.run() == 0, rig.log()
     assert {a["attempt"] for a in rig.assignments()} == {1, 2}
 
@@ -242,6 +245,28 @@ for step in range(1, 1000):
     (out / "part").replace(out / "state.txt")
     time.sleep(0.5)
 """
+
+
+FORGETFUL = """import os, pathlib, sys, time
+starts = len(list(pathlib.Path(sys.argv[1]).glob("start-*")))
+(pathlib.Path(sys.argv[1]) / f"start-{starts}").touch()
+os.makedirs("out", exist_ok=True)
+for step in range(1, 4 + starts):
+    print(f"step {step} loss 1", flush=True)
+    with open("out/part", "w") as target:
+        target.write(str(min(step, 3)))
+    os.replace("out/part", "out/state.txt")
+    time.sleep(0.8)
+os._exit(9 if starts < 6 else 0)
+"""
+
+
+def test_a_script_that_reads_nothing_back_is_not_restarted_for_ever(rig: Rig) -> None:
+    """Each start made new saves, of what the run had had before, and died a step later than the one before."""
+    rig.nnodes = 1
+    rig.trains(FORGETFUL, rig.plan["shared"], include=["state.txt"], launcher="plain")
+    assert rig.run(90) == 74, rig.log()
+    assert [event.fields["cause"] for event in rig.events("restart_ended")] == ["unknown"] * 3, rig.log()
 
 
 @pytest.mark.variant  # real pods, and a store that is given up twice: ten seconds

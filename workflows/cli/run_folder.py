@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -127,7 +128,7 @@ class RunFolder:
 
     def _record(self, events: list[Event]) -> RunRecord:
         state = self.standing()
-        record, noted = build_record(events, state), state.get("annotations")
+        record, noted = build_record(events, state, time.time()), state.get("annotations")
         command = str((noted.get(COMMAND) if isinstance(noted, dict) else "") or "argosy run run.toml")
         return replace(record, nodes=tuple(_quoted(node) for node in record.nodes), command=command)
 

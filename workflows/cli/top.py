@@ -58,7 +58,7 @@ class Row:
             self.trouble = ""
         except (StepError, InputError) as error:
             self.trouble = str(error)
-        self.record = build_record(self.events, state or {"name": self.run.name})
+        self.record = build_record(self.events, state or {"name": self.run.name}, time.time())
 
     def facts(self, now: float) -> dict[str, Any]:
         """The run as numbers, ids and times, for ``--json``; None is not known. A test freezes the keys."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from argosy.steps.cluster.kinds import NAMESPACE
+from argosy.steps.contract.errors import InputError, StepError
+
 if TYPE_CHECKING:
     from argosy.steps.cluster.api import Api
 
@@ -40,3 +43,20 @@ class ClusterPlace:
         """The options with which a later command finds the same namespace."""
         named = [("--kubeconfig", self.kubeconfig), ("--context", self.context), ("-n", namespace)]
         return [word for flag, value in named if value for word in (flag, value)]
+
+
+def see_namespace(api: Api) -> None:
+    """To be asked where something is not found in it: the API lists nothing, and no error, of one that is not there.
+
+    Raises:
+        InputError: the cluster has no such namespace.
+    """
+    try:
+        found = api.get(NAMESPACE, api.namespace)
+    except StepError:
+        return  # who may not ask
+    if found is None:
+        raise InputError(
+            f"--namespace {api.namespace!r}: the cluster has no such namespace; name another, or make it with: "
+            f"argosy install -n {api.namespace} --create-namespace --apply"
+        )

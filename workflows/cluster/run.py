@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from argosy.steps.record.naming import node_name
 from argosy.steps.runlog import read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.workflows.cluster.kept_lines import kept_lines, last_of_each
-from argosy.workflows.cluster.place import ClusterPlace
+from argosy.workflows.cluster.place import ClusterPlace, see_namespace
 from argosy.workflows.cluster.pod_logs import followed, last_lines, pods_of, pods_of_steps, written
 from argosy.workflows.cluster.state import is_ours, state_of, told_by_nodes
 from argosy.workflows.cluster.store import open_run_store
@@ -81,12 +82,12 @@ class ClusterRun:
         (state, pods), store = self._seen(), self.store()
         prefix = prefix_of(state)
         events = read_events(store, prefix) if store is not None and prefix else []
-        return self._quoted(build_record(events, state), state, pods)
+        return self._quoted(build_record(events, state, time.time()), state, pods)
 
     def outline(self) -> RunRecord:
         """What the API alone knows."""
         state, pods = self._seen()
-        return replace(self._quoted(build_record(told_by_nodes(state), state), state, pods), outline=True)
+        return replace(self._quoted(build_record(told_by_nodes(state), state, time.time()), state, pods), outline=True)
 
     def written(self, wanted: Callable[[str], bool], pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
         """(pod, line) of pods whose name contains ``pod``, of each the last ``tail`` wanted lines.
@@ -123,6 +124,7 @@ class ClusterRun:
     def _workflow(self) -> dict[str, Any]:
         found = self.api.get(WORKFLOW, self.name)
         if found is None:
+            see_namespace(self.api)
             raise InputError(
                 f"RUN_ID {self.name!r}: no such workflow in namespace {self.api.namespace}; they are listed by: "
                 f"{self.command('top')}; of one that was deleted, a week after its end for example, its store tells: "
@@ -185,6 +187,8 @@ def every_cluster_run(place: ClusterPlace) -> list[ClusterRun]:
 
 def _newest_first(api: Api, place: ClusterPlace) -> list[ClusterRun]:
     found = api.metadata(WORKFLOW)["items"] or []  # null for none
+    if not found:
+        see_namespace(api)
     ours = [each["metadata"] for each in found if is_ours(each["metadata"])]
     ours.sort(key=lambda each: str(each["creationTimestamp"]), reverse=True)
     return [ClusterRun(api, place, each["name"]) for each in ours]

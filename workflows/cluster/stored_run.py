@@ -89,7 +89,7 @@ class StoredRun:
 
     def record(self) -> RunRecord:
         """What is known now."""
-        return build_record(read_events(self.store(), self.prefix), self.state())
+        return build_record(read_events(self.store(), self.prefix), self.state(), time.time())
 
 
 def find_stored_run(uri: str) -> StoredRun:

@@ -23,7 +23,9 @@ POLL_SECONDS, CLUSTER_POLL_SECONDS = 0.2, 2.0
 
 
 class RunFailed(Exception):
-    """A run that has ended without success; ``cause`` is one of docs' closed list, "" when it was only stopped."""
+    """A run that has ended without success; ``cause`` is one of docs' closed list, "" when it was only stopped, or
+    has trained what its gate refused.
+    """
 
     def __init__(self, message: str, cause: str) -> None:
         super().__init__(message)
@@ -85,6 +87,11 @@ class Handle:
         """Whether its checkpoint passed the gate and was promoted."""
         return self._run.record().promotion is not None
 
+    @property
+    def refused(self) -> bool:
+        """Whether its checkpoint was refused by the gate: what ``argosy run`` ends with code 3 for."""
+        return self._run.record().refused
+
     def status(self) -> dict[str, Any]:
         """What ``argosy status --json`` prints: phase, attempts, steps, digests, metric, goodput, ….
 
@@ -99,11 +106,11 @@ class Handle:
 
         Args:
             timeout: seconds; None: for ever.
-            check: raise when it has not succeeded.
+            check: raise when it has not succeeded, or was refused by the gate (its phase is Succeeded).
 
         Raises:
             TimeoutError: it goes on still.
-            RunFailed: it failed or was stopped; its text says why, its ``cause`` names the class.
+            RunFailed: it failed, was stopped or refused; its text says why, its ``cause`` names the class.
         """
         if isinstance(timeout, str):
             raise InputError(f"timeout = {timeout!r}: seconds are needed, as a number")
@@ -113,7 +120,7 @@ class Handle:
                 raise TimeoutError(f"{self.name} goes on after {timeout:g} s")
             time.sleep(POLL_SECONDS if isinstance(self._run, RunFolder) else CLUSTER_POLL_SECONDS)
         record = self._run.record()
-        if check and record.phase != "Succeeded":
+        if check and (record.phase != "Succeeded" or record.refused):
             raise _failure(self.name, record)
         return self.phase
 
@@ -178,6 +185,8 @@ class Handle:
 
 
 def _failure(name: str, record: RunRecord) -> RunFailed:
+    if record.phase == "Succeeded" and record.gate is not None:
+        return RunFailed(f"{name}: refused by the gate: {record.gate.reason}", "")
     last = next((each for each in reversed(record.restarts) if each.failed), None)
     if record.interrupted and not record.done:
         return RunFailed(f"{name} was stopped ({record.interrupted}); run it again and it goes on", "")

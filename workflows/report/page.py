@@ -171,6 +171,6 @@ def _parts(record: RunRecord) -> list[Part]:
         ("waiting", "waiting for data", goodput.waiting),
         ("starting", "starting: imports, rendezvous, restore", goodput.starting),
         ("recovering", "between attempts: detect, wait, check in", goodput.recovering),
-        ("ending", "last save and exit", goodput.ending),
+        ("ending", "after the last step: a save, the exit", goodput.ending),
     ]
     return [Part(kind, label, seconds, seconds / goodput.wall * 100) for kind, label, seconds in named if seconds > 0]

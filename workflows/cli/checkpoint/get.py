@@ -79,13 +79,14 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
     strange = sorted(_lying(folder) - {file.path for file in files} - {_IGNORE})
     if strange:
         raise InputError(f"FOLDER {folder}: {strange[0]} lies there, which is none of the checkpoint's; name another")
-    if other := next((file.path for file in files if _is_another(folder / file.path, file)), None):
+    whole = {file for file in files if os.path.lexists(folder / file.path)}
+    if other := next((file.path for file in files if file in whole and _is_another(folder / file.path, file)), None):
         raise InputError(
             f"FOLDER {folder}: {other} lies there with other bytes than checkpoint {short(chosen.digest)} has, so it "
             "is another's, or was changed since; name another folder, or remove it"
         )
     try:
-        found.store.fetch(replace(chosen.checkpoint, files=files), folder)
+        found.store.fetch(replace(chosen.checkpoint, files=files), folder, whole=whole)
     except StepError as error:
         if error.cause != Cause.CHECKPOINT_CORRUPT:
             raise
@@ -110,9 +111,7 @@ def _is_checkpoint(found: CheckpointedRun, word: str) -> bool:
 
 
 def _is_another(path: Path, file: ShardFile) -> bool:
-    """Whether something lies there that is not this file. An interrupted call leaves none: a name means whole."""
-    if not os.path.lexists(path):
-        return False
+    """Whether what lies there is not this file. An interrupted call leaves none: a name means whole."""
     if not path.is_file() or path.stat().st_size != file.size:
         return True
     with path.open("rb") as source:
