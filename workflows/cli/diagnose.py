@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from argosy.workflows.diagnosis.verdict import Diagnosis, Named
 
 STDIN = "-"
-_OURS = frozenset(("endings.json", "index.json", "verdict.json", "summary.json", "state.json", "report.html"))
+_OURS = frozenset(
+    {
+        *("ending.json", "endings.json", "process.json", "gang.json", "deleted.json", "channel.json"),
+        *("index.json", "verdict.json", "summary.json", "state.json", "report.html"),
+    }
+)
 """What argosy itself has made of the logs that lie beside it, in a run's folder or its evidence."""
 _PROGRAMS = frozenset((".py", ".pyi", ".ipynb", ".sh", ".toml"))
 """Endings of what ran and not what it said: the code beside the logs raises many errors, and prints as many."""
