@@ -111,12 +111,12 @@ def _is_text(file: Path) -> bool:
 
 
 def _is_said(file: Path) -> bool:
-    """Not a pod's data and outputs, the store, an archive, or in argosy's evidence the machine's kernel log where no
-    process of the run was killed for want of memory: then what it tells of happened to others.
+    """Not a pod's data and outputs, the store, an archive, or in argosy's evidence the machine's kernel log and its
+    account of memory where no process of the run was killed for want of it: then what they tell happened to others.
     """
     if _NO_LOGS.search(file.absolute().as_posix()) or re.search(r"\.(tar(\.\w+)?|t[gbx]z)$", file.name):
         return False
-    if file.name != "kernel.log" or not (file.parent.parent / "endings.json").exists():
+    if file.name not in ("kernel.log", "cgroup.txt") or not (file.parent.parent / "endings.json").exists():
         return True
     return (file.parent / "oom-kills.txt").exists()
 
