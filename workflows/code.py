@@ -28,8 +28,8 @@ from argosy.workflows.no_code import ALWAYS, USUALLY, is_no_code
 MAX_BYTES: Final = 100 * 1024 * 1024
 """Of the files together, before compression. Code is small; what is larger is data or a checkpoint."""
 IGNORE_FILES: Final = (".gitignore", ".argosyignore")
-FETCHED: Final = "# fetched by argosy checkpoint get, so no code\n*\n"
-"""What is in the ignore file of a folder that holds nothing else than a checkpoint."""
+FETCHED: Final = "# fetched by argosy, so no code\n*\n"
+"""What is in the ignore file of a folder that holds nothing else than a checkpoint, or a gang's evidence."""
 _NAMED = 5
 _DATA: Final = frozenset(
     (

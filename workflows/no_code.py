@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from argosy.workflows.spec.storage import file_path
+
 if TYPE_CHECKING:
     from argosy.workflows.spec.run import TrainingRun
 
@@ -26,9 +28,12 @@ ALWAYS: Final = frozenset(
 """Names of files and folders, wherever they lie."""
 USUALLY: Final = (
     *("*.log", "*.out", "*.err", "*.pyc", "*.swp", "*~", "wandb/", "mlruns/", "lightning_logs/"),
-    "events.out.tfevents.*",
+    *("events.out.tfevents.*", ".*.part"),
 )
-"""Rules of an ignore file that stands above all others: ``!NAME`` in ``.argosyignore`` takes one back."""
+"""Rules of an ignore file that stands above all others: ``!NAME`` in ``.argosyignore`` takes one back.
+
+The last is what ``-o`` leaves when it is killed.
+"""
 _MARKS: Final = {
     ".yaml": re.compile(rb"argosy\.dev/run-name:"),
     ".yml": re.compile(rb"argosy\.dev/run-name:"),
@@ -57,11 +62,11 @@ def is_no_code(name: str, path: Path, size: int) -> bool:
 
 
 def written_while_running(run: TrainingRun, folder: Path) -> tuple[str, ...]:
-    """Rules for what this run writes into its code folder: its checkpoints, and what this process prints.
+    """Rules for what this run writes into its code folder: its checkpoints, its store, what this process prints.
 
     In a pod the checkpoint's files are removed before each start anyway.
     """
-    return (*_checkpoints(run), *_printed(folder))
+    return (*_checkpoints(run), *_stored(run, folder), *_printed(folder))
 
 
 def _checkpoints(run: TrainingRun) -> Iterator[str]:
@@ -69,6 +74,15 @@ def _checkpoints(run: TrainingRun) -> Iterator[str]:
         path = posixpath.normpath(run.checkpoint.path)
         for glob in run.checkpoint.include or ("**/*",):
             yield "/" + (glob if path == "." else f"{_literal(path)}/{glob}")
+
+
+def _stored(run: TrainingRun, folder: Path) -> Iterator[str]:
+    path = file_path(run.storage.uri)
+    if path is None:
+        return
+    within, here = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+    if here in within.parents:
+        yield f"/{_literal(within.relative_to(here).as_posix())}/"
 
 
 def _printed(folder: Path) -> Iterator[str]:

@@ -81,7 +81,11 @@ class Fetcher:
         self.block = table.block if table is not None else 1
 
     def begin(self, extents: Sequence[Extent]) -> Fetch:
-        """Ask for all of them; returns at once."""
+        """Ask for all of them, which are samples'; returns at once."""
+        self._counters.add(bytes=sum(one.length for one in extents))
+        return self._ask(extents)
+
+    def _ask(self, extents: Sequence[Extent]) -> Fetch:
         runs = merged(extents, self._catalogue.sizes, self.block)
         memory = [memoryview(bytearray(run.length)) for run in runs]
         wanted = [(piece, at) for run, at in zip(runs, memory, strict=True) for piece in pieces(run, self.block)]
@@ -90,16 +94,15 @@ class Fetcher:
         for piece, at in wanted:
             start = piece.start - origin[id(at)]
             _Part(self, fetch, piece, at[start : start + piece.length]).ask()
-        self._counters.add(bytes=sum(one.length for one in extents))
         return fetch
 
     def read(self, extents: Sequence[Extent]) -> list[bytes]:
-        """The bytes of each, once they are there.
+        """The bytes of each, once they are there: those by which samples are found, and no sample's.
 
         Raises:
             StoreError: see :meth:`Fetch.wait`.
         """
-        fetch = self.begin(extents)
+        fetch = self._ask(extents)
         fetch.wait()
         return [fetch.cut(one) for one in extents]
 

@@ -89,6 +89,21 @@ def test_of_a_runs_folder_and_its_evidence_the_logs_are_read_and_not_what_we_mad
     assert found["runner_up"]["cause"] != "disk_full"
 
 
+def test_of_what_we_note_of_a_pods_end_no_cause_is_made(argosy: Argosy, tmp_path: Path) -> None:
+    pod = tmp_path / "nodes/node-0/pods/gpt-a1-node-0-0"
+    pod.mkdir(parents=True)
+    (pod / "log").write_text("[rank 0] step 40 loss 0.0250\n")
+    (pod / "ending.json").write_text('{"exit_code": 0, "signal": null, "time": 1795821904.2, "engine_lost": false}\n')
+    (tmp_path / "channel.json").write_text('{"port": 33513, "token": "aborted"}\n')
+    evidence = tmp_path / "gpt-a1/0000/gpt-a1-node-0-0"
+    (evidence / "machine").mkdir(parents=True)
+    (evidence / "endings.json").write_text("[]")
+    (evidence / "machine/cgroup.txt").write_text(
+        "memory.limit_in_bytes:\n9223372036854771712\n\nmemory.oom_control:\nunder_oom 0\noom_kill 0\n"
+    )
+    assert told(argosy, str(tmp_path))["evidence"] is None
+
+
 def test_of_a_runs_folder_what_happened_to_others_and_what_pods_mount_is_not_read(
     argosy: Argosy, tmp_path: Path
 ) -> None:

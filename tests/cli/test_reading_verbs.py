@@ -24,6 +24,7 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.record.building import COMMAND
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
+from argosy.workflows.code import pack
 from argosy.workflows.handle.handle import find
 from tests.s3 import S3Server
 
@@ -114,6 +115,18 @@ def test_who_is_slow_what_is_kept_and_what_was_passed_over(story, tell, argosy, 
     code, _, err = argosy("explain", "--bundle", str(tmp_path / "kept"))
     assert code == 2
     assert "no evidence was kept" in err
+
+
+def test_evidence_beside_the_code_of_a_run_is_no_code_and_takes_none_away(story, tell, argosy, tmp_path) -> None:
+    tell.killed_and_resumed(story)
+    story.finish("Failed", 130.0)
+    story.store.put("gpt/runs/gpt-abc12/attempts/gpt-a1/bundle/0000/host.json", b'{"cpus": 2}')
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/train.py").write_text("")
+    for folder in ("code/evidence", "code"):
+        assert argosy("explain", "--bundle", str(tmp_path / folder))[0] == 0
+        assert (tmp_path / folder / "gpt-a1/0000/host.json").exists()
+        assert pack(tmp_path / "code").files == ("train.py",)
 
 
 def test_explain_tells_of_a_supervisor_that_was_lost(story, tell, argosy) -> None:

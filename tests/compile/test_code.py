@@ -208,7 +208,7 @@ NO_CODE = {
     "o.txt": "[    0.1 s] gang 1: 1 node", "both.txt": f"yaml sha256 {'a' * 64}\n", "tee.txt": "", "run.out": "x",
     "out1": f"yaml sha256 {'a' * 64}\n",
     "out/ckpt.pt": "1", "out/deep/x": "2", ".hg/store": "3", "wandb/run/x": "4", "lightning_logs/v": "5",
-    "events.out.tfevents.1": "6", ".ipynb_checkpoints/a.py": "7", "a.py~": "8",
+    "events.out.tfevents.1": "6", ".ipynb_checkpoints/a.py": "7", "a.py~": "8", ".run.toml.part": "9",
 }  # fmt: skip
 CODE = {
     "train.py": "1", "requirements.txt": "torch\n", "config.json": '{"Records": 1}', "output/model.py": "2",
@@ -238,6 +238,16 @@ def test_only_the_checkpoints_own_files_stay(path: str, include: list[str], left
     run = TrainingRun(name="n", script="t.py", checkpoint={"mode": "opaque", "path": path, "include": include})
     folder = write(tmp_path / "code", files)
     assert {*pack(folder, written_while_running(run, folder)).files} == left
+
+
+def test_a_store_within_the_code_folder_stays(tmp_path: Path) -> None:
+    root = write(tmp_path / "my run", {"train.py": "1", "kept/store/model.py": "2"})
+    (tmp_path / "link").symlink_to(root)
+    run = TrainingRun(name="n", script="train.py", storage={"uri": f"{(tmp_path / 'link').as_uri()}/store%20[1]"})
+    alone = pack(root, written_while_running(run, root))
+    write(root, {"store [1]/n/runs/a/log/0000000001.json": "{}", "store [1]/.argosy-parts/x": ""})
+    assert pack(root, written_while_running(run, root)).digest == alone.digest
+    assert alone.files == ("kept/store/model.py", "train.py")
 
 
 def test_what_this_very_command_writes_into_stays(tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def test_the_headers_alone_are_read_once(bucket: Corpus, seed: int) -> None:
         assert len(data) == 206
         assert data.statistics.fetched_bytes < 3 << 20, "not the bodies of the large ones"
         assert data[3] == {"__key__": "3", "bin": members["3.bin"]}
+        assert data.statistics.bytes == 1 << 20, "a header is no sample"
         digest = data.digest
     assert bucket.server is not None
     bucket.server.begin()

@@ -12,6 +12,7 @@ from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.store.base import ObjectStore
 from argosy.workflows.cli.finding import Run
+from argosy.workflows.code import FETCHED, IGNORE_FILES
 
 _ENDING = ".tar.gz"
 
@@ -36,6 +37,8 @@ def fetch(run: Run, folder: Path) -> list[Path]:
         for key in archives:
             gang, _, restart, name = key[len(base) + 1 :].split("/", 3)
             found += _unpacked(store, key, folder / gang / restart / name)
+            # Where somebody asks beside the code of a run that is to go on, it would be other code.
+            (folder / gang / IGNORE_FILES[1]).write_text(FETCHED)
         for key in sorted(verdicts):
             gang, name = key[len(base) + 1 :].split("/", 1)
             place = folder / gang / name.removeprefix("restart-").removesuffix(".json")

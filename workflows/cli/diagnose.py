@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from argosy.workflows.diagnosis.verdict import Diagnosis, Named
 
 STDIN = "-"
-_OURS = frozenset(("endings.json", "index.json", "verdict.json", "summary.json", "state.json", "report.html"))
+_OURS = frozenset(
+    {
+        *("ending.json", "endings.json", "process.json", "gang.json", "deleted.json", "channel.json"),
+        *("index.json", "verdict.json", "summary.json", "state.json", "report.html"),
+    }
+)
 """What argosy itself has made of the logs that lie beside it, in a run's folder or its evidence."""
 _PROGRAMS = frozenset((".py", ".pyi", ".ipynb", ".sh", ".toml"))
 """Endings of what ran and not what it said: the code beside the logs raises many errors, and prints as many."""
@@ -106,12 +111,12 @@ def _is_text(file: Path) -> bool:
 
 
 def _is_said(file: Path) -> bool:
-    """Not a pod's data and outputs, the store, an archive, or in argosy's evidence the machine's kernel log where no
-    process of the run was killed for want of memory: then what it tells of happened to others.
+    """Not a pod's data and outputs, the store, an archive, or in argosy's evidence the machine's kernel log and its
+    account of memory where no process of the run was killed for want of it: then what they tell happened to others.
     """
     if _NO_LOGS.search(file.absolute().as_posix()) or re.search(r"\.(tar(\.\w+)?|t[gbx]z)$", file.name):
         return False
-    if file.name != "kernel.log" or not (file.parent.parent / "endings.json").exists():
+    if file.name not in ("kernel.log", "cgroup.txt") or not (file.parent.parent / "endings.json").exists():
         return True
     return (file.parent / "oom-kills.txt").exists()
 
