@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, LINES, by_script, lines_of, one_file, words_of_parts
+from argosy.workflows.cli.init_unflagged import LAST, Way, by_script, lines_of, one_file, words_of_parts
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
@@ -22,10 +22,9 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     """The arguments, and why."""
     if given:
         return list(given), ""
-    words, why = _words(facts, folder, patterns)
+    words, why, wanted = _words(facts, folder, patterns)
     words = [*words, *facts.switches] if words else []
-    goes_on, wanted = bool(words or facts.loads), LINES in why
-    why = why.partition(LINES)[0]  # what there is to doubt stands before the lines
+    goes_on = bool(words or facts.loads)
     bare = words and facts.models_only and not facts.counts_on
     if facts.at_end and not goes_on:
         why = f"{facts.at_end} saves only when its loop has ended; {why}"
@@ -70,44 +69,44 @@ def _turns_again(
         yield f"{facts.anew} gives each start a number of its own: a restart may find nothing there"
 
 
-def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     """What makes the script go on, and why."""
     if facts.trainer is not None and facts.trainer.resumes == "itself" and facts.trainer.resume_args:
-        return list(facts.trainer.resume_args), f"{facts.trainer.library} goes on from the folder that it is told of"
+        return Way(
+            list(facts.trainer.resume_args), f"{facts.trainer.library} goes on from the folder that it is told of"
+        )
     flag = facts.resume_flag()
     other = facts.restored_by
     if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
         flag = None  # a file of somebody's choice; its own it finds itself
     chosen = other is not None and other != flag and other.takes_value  # whose file that is, another flag says
     if flag is not None and facts.others and facts.trainer is None and not chosen:
-        why = (
-            f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves: every restart may begin"
-        )
-        return [], f"{why} anew{lines_of(facts, folder)}"
+        why = f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves"
+        return Way([], f"{why}: every restart may begin anew", lines=True)
     if flag is not None and facts.unsaved:
         why = f"{flag.where} declares {flag.name}, but {facts.unsaved}: a restart with it fails"
-        return [], f"{why}, one without it begins anew{lines_of(facts, folder)}"
+        return Way([], f"{why}, one without it begins anew", lines=True)
     switch = flag is not None and not flag.takes_value
     if flag is not None and switch and facts.numbered and any("*" in Path(each).name for each in patterns):
         why = f"{flag.where} declares {flag.name}; {facts.numbered[-1]} numbers what the script goes on from"
-        return [flag.name, *facts.numbered, STEP], why
+        return Way([flag.name, *facts.numbered, STEP], why)
     if flag is not None and switch and facts.enough:
-        return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
+        return Way([flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then")
     if facts.loads and switch and other is not None and other != flag:
-        return [], f"{facts.loads} looks for it and goes on by itself"
+        return Way([], f"{facts.loads} looks for it and goes on by itself")
     if flag is not None and switch and other is not None and other != flag:
         # The switch only says how far to go on from what the other flag names.
-        path, why = _told(facts, other, folder, patterns)
-        return [flag.name, *path] if path else [], f"{flag.where} declares {flag.name}; {why}"
+        path, why, _ = _told(facts, other, folder, patterns)
+        return Way([flag.name, *path] if path else [], f"{flag.where} declares {flag.name}; {why}")
     return _told(facts, flag, folder, patterns)
 
 
-def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> Way:
     """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
     if flag is not None and facts.parts:
         return _apart(facts, folder)
     if flag is not None:
-        switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
+        switch = None if flag.takes_value else Way([flag.name], f"{flag.where} declares {flag.name}")
         told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
         return switch or _from_folder(told, facts.endings.get(flag.attribute, ""))
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
@@ -115,72 +114,78 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     return by_script(facts, folder, patterns)
 
 
-def _apart(facts: ScriptFacts, folder: str) -> tuple[list[str], str]:
+def _apart(facts: ScriptFacts, folder: str) -> Way:
     """Of flags that each name the file of a part: all of them, or none."""
     names = " and ".join(flag.name for flag, _ in facts.parts)
     why = f"{facts.parts[0][0].where}: {names} each name the file of a part of what is saved"
     words = words_of_parts(facts, folder)
     if not words:
-        return [], f"{why}, and which file each takes was not seen: say all, with --resume-arg"
-    return words, f"{why}, and are given the newest of each"
+        return Way([], f"{why}, and which file each takes was not seen: say all, with --resume-arg")
+    return Way(words, f"{why}, and are given the newest of each")
 
 
-def _from_folder(found: tuple[list[str], str], folder: str) -> tuple[list[str], str]:
+def _from_folder(found: Way, folder: str) -> Way:
     """The same where the script puts a folder, as "out/", before the path that a flag is given."""
-    words, why = found
+    words, why, _ = found
     if not folder.endswith("/") or folder[:1] in "/~$" or len(words) != 2:
         return found
     up = "../" * len([each for each in Path(folder).parts if each != ".."])
-    return [words[0], up + words[1]], f"{why}; the script puts {folder} before it"
+    return Way([words[0], up + words[1]], f"{why}; the script puts {folder} before it")
 
 
-def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str] | None:
+def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way | None:
     """What a flag with a value is given that is no path of the newest file; None where it is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
     if facts.trainer is not None and facts.trainer.newest and patterns == list(facts.trainer.include):
         path = f"{{newest:{facts.trainer.newest}}}"
-        return words_of(flag.name, path), f"{declares} with a value; {path} stands for the state that was written last"
+        return Way(
+            words_of(flag.name, path), f"{declares} with a value; {path} stands for the state that was written last"
+        )
     if not facts.endings.get(flag.attribute, "/").endswith("/"):
         return _name_of(facts, flag, facts.endings[flag.attribute], checkpoint)
     named = [each for seen in facts.seen_loads for each in seen.flags if each.attribute in facts.files]
     if flag.truth and named:
-        told, why = _valued(facts, named[0], folder, patterns)
-        return [*words_of(flag.name, flag.truth), *told] if told else [], f"{declares}, which is True or False; {why}"
+        told, why, _ = _valued(facts, named[0], folder, patterns)
+        return Way(
+            [*words_of(flag.name, flag.truth), *told] if told else [], f"{declares}, which is True or False; {why}"
+        )
     if flag.truth:
         count = {each.name for seen in facts.seen_loads for each in seen.flags if COUNTS.search(each.attribute)}
         which = f", and which file {', '.join(sorted(count))} say: name them with --resume-arg" if count else ""
-        return [] if count else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}"
+        return Way([] if count else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}")
     states = {each.unless: each.where for each in facts.saves if each.whole}
     if states and "" not in states:
         needed, where = next(iter(states.items()))
-        return [], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --"
+        return Way([], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --")
     if stands_for(flag) == STEP and "*" in checkpoint:
         why = f"{declares}; {STEP} stands for the number in the name of what was written last"
-        return words_of(flag.name, STEP), why
+        return Way(words_of(flag.name, STEP), why)
     # In a folder that each start makes anew the word finds nothing.
     same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
     # Hugging Face's Trainer has a folder for each checkpoint.
     numbered = facts.trainer is not None and facts.trainer.marker == "trainer_state.json"
     if flag.attribute in facts.folders and not numbered and "*" not in str(Path(checkpoint).parent):
-        return words_of(flag.name, folder), f"{declares}, which names the folder"
+        return Way(words_of(flag.name, folder), f"{declares}, which names the folder")
     if same and (word := facts.newest.get(flag.attribute)):
-        return words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest"
+        return Way(words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest")
     return None
 
 
-def _name_of(facts: ScriptFacts, flag: Flag, ending: str, checkpoint: str) -> tuple[list[str], str]:
+def _name_of(facts: ScriptFacts, flag: Flag, ending: str, checkpoint: str) -> Way:
     """Of a flag with the name of a file in the folder: the one that each save writes anew, or the newest number."""
     why = f"{flag.where} declares {flag.name}, which names a file in {Path(checkpoint).parent}"
     names = (Path(each.pattern).name for each in facts.saves if each.pattern.endswith(ending))
     if last := next((name for name in names if LAST.fullmatch(name)), ""):
-        return words_of(flag.name, last.removesuffix(ending)), f"{why}; {last} is written anew by each save"
+        return Way(words_of(flag.name, last.removesuffix(ending)), f"{why}; {last} is written anew by each save")
     if ending and Path(checkpoint).name == f"*{ending}":
-        return words_of(flag.name, STEP), f"{why}; {STEP} stands for the number in the name of what was written last"
-    return [], f"{why}: say which with --resume-arg"
+        return Way(
+            words_of(flag.name, STEP), f"{why}; {STEP} stands for the number in the name of what was written last"
+        )
+    return Way([], f"{why}: say which with --resume-arg")
 
 
-def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way:
     """The path that a flag is given, of the one file among several where that can be told."""
     patterns = sorted(patterns, key=lambda each: "best" in Path(each).name.lower())  # it may be an old one
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
@@ -192,7 +197,7 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     if several and (glob := one_file(facts, folder, patterns)):
         told = f"{{newest:{glob}}}" if "*" in glob else f"{folder}/{glob}"
         why = f"{declares} with a value; {told} stands for the file of what was written last"
-        return [*words_of(flag.name, told), *_with_number(facts, flag, glob)], why
+        return Way([*words_of(flag.name, told), *_with_number(facts, flag, glob)], why)
     if several and len(patterns) > 1:
         inside = facts.endings.get(flag.attribute, "").endswith("/")  # the script puts the folder before the name
         fixed_names = [each for each in patterns if inside and "*" not in each]
@@ -201,32 +206,32 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
         one = words_of(flag.name, alike or f"{{newest:{patterns[0]}}}")
         why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
         say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in one)
-        return [], f"{why}; say which, as in {say}: until then every restart begins anew"
+        return Way([], f"{why}; say which, as in {say}: until then every restart begins anew")
     if "*" not in checkpoint:
-        return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
+        return Way(words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value")
     number = _with_number(facts, flag, patterns[0]) if len(patterns) == 1 else []
     newest = "{newest}"
     if any(each.folder == folder and "*" not in each.pattern and fnmatchcase(each.pattern, patterns[0])
            and not LAST.fullmatch(each.pattern) for each in facts.saves if patterns):  # fmt: skip
         newest = f"{{newest:{only_numbered(patterns[0])}}}"  # the best of them is no state to go on from
     why = f"{declares} with a value; {newest} stands for what was written last"
-    return [*words_of(flag.name, newest), *number], why
+    return Way([*words_of(flag.name, newest), *number], why)
 
 
-def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], str] | None:
+def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> Way | None:
     """What a library that saves for the script is given; None where the script decides otherwise."""
     if trainer.resume_args:
-        return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
+        return Way(list(trainer.resume_args), f"{trainer.library} is given it by the script's parser")
     if trainer.resumes == "itself":
-        return [], f"the script asks {trainer.library} for its newest checkpoint itself"
+        return Way([], f"the script asks {trainer.library} for its newest checkpoint itself")
     if trainer.resumes:
         return None
     if facts.loads:
         why = f"{facts.loads} looks in the folder by itself, but {trainer.library} is never told to go on"
-        return [], f"{why}: what the script loads there it begins with, at step 0"
+        return Way([], f"{why}: what the script loads there it begins with, at step 0")
     known = trainer.start[:1] not in (";", "")
     line = f"; for it to go on write {trainer.start}, and call argosy init again" if known else ""
-    return [], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}"
+    return Way([], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}")
 
 
 def _is_in_tree(facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from argosy.workflows.cli.init_account import STEP, account, words_of
 from argosy.workflows.script.asked import Asked, key_named
@@ -17,7 +18,6 @@ from argosy.workflows.script.places import fixed
 
 OURS = "argosy.pt"
 """So is the file called of the lines that make a script go on."""
-LINES = ". For it to go on write, and call argosy init again:"
 LAST = re.compile(
     r"(((checkpoint|ckpt|model)[-_])?(last|latest|current)|checkpoint|ckpt)([-_]?(checkpoint|ckpt|model))?\.\w+(\.tar)?"
 )
@@ -28,20 +28,30 @@ _BESIDE = re.compile(r"(?i)(^|[_.-])(opt|optim|optimi[sz]er|ema|sched|scheduler|
 """So is a file called, in parts of its name, that is not the one a script is told of."""
 
 
-def by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+class Way(NamedTuple):
+    """The words that make a script go on, and why these, or none."""
+
+    words: list[str]
+    why: str
+    lines: bool = False
+    """Whether the lines follow that make its own loop go on."""
+
+
+def by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     """Where no flag makes it go on: what it does by itself, what its settings say, or the lines to write."""
     if facts.numbered and any("*" in Path(each).name for each in patterns):
-        return _joined(facts.numbered, STEP), f"{facts.numbered[-1]} numbers what the script goes on from"
+        return Way(_joined(facts.numbered, STEP), f"{facts.numbered[-1]} numbers what the script goes on from")
     if facts.init_from is not None:
-        return ["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'"
+        return Way(["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'")
     if facts.loads and (linked := {*facts.links} & {Path(each).name for each in patterns}):
         where = facts.links[name := min(linked)]
-        return [], (
+        return Way(
+            [],
             f"{facts.loads} looks for {name}, which {where} makes a link, and links are not kept: write "
-            "shutil.copyfile (of the whole path) in its place, or every restart begins anew"
+            "shutil.copyfile (of the whole path) in its place, or every restart begins anew",
         )
     if facts.loads:
-        return [], f"{facts.loads} looks for it and goes on by itself"
+        return Way([], f"{facts.loads} looks for it and goes on by itself")
     if facts.asked_for is not None:
         return _asked_for(facts, facts.asked_for, folder, patterns)
     if facts.of_model is not None:
@@ -49,12 +59,12 @@ def by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple
     maybe = next((each for each in facts.flags if each.takes_value and MAYBE.search(each.attribute)), None)
     if maybe is not None and facts.trainer is None:
         why = f"{maybe.where} declares {maybe.name}; if the script goes on with it, name it with --resume-arg"
-        return [], f"{why}{lines_of(facts, folder)}"
+        return Way([], why, lines=True)
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
-    if lines := lines_of(facts, folder):
-        return [], f"{why}{lines}"
+    if facts.loop is not None and facts.trainer is None:
+        return Way([], why, lines=True)
     told = f". {account(facts)}" if facts.seen_loads else ""
-    return [], f"{why}; name what makes the script go on with --resume-arg{told}"
+    return Way([], f"{why}; name what makes the script go on with --resume-arg{told}")
 
 
 def lines_of(facts: ScriptFacts, folder: str) -> str:
@@ -62,12 +72,10 @@ def lines_of(facts: ScriptFacts, folder: str) -> str:
     if facts.loop is None or facts.trainer is not None:
         return ""
     lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
-    return f"{LINES}\n{lines}"
+    return f". For it to go on write, and call argosy init again:\n{lines}"
 
 
-def _of_model(
-    facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]
-) -> tuple[list[str], str]:
+def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]) -> Way:
     """Of a flag with the path of a model that the script begins with."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     numbered = [each for each in patterns if "*" in Path(each).name]
@@ -79,11 +87,11 @@ def _of_model(
         words = words_of_parts(facts, folder)
     if facts.counts_on and len(numbered) == 1:
         why = f"{where} loads what {flag.name} names, and takes its step from the name"
-        return words, f"{why}; no optimizer's state is loaded"
+        return Way(words, f"{why}; no optimizer's state is loaded")
     say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
     why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
     newest = f"; with {say} it begins with the newest model" if words else ""
-    return [], f"{why}{newest}{lines_of(facts, folder)}"
+    return Way([], f"{why}{newest}", lines=True)
 
 
 def words_of_parts(facts: ScriptFacts, folder: str) -> list[str]:
@@ -97,34 +105,32 @@ def words_of_parts(facts: ScriptFacts, folder: str) -> list[str]:
     return words
 
 
-def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> Way:
     """Of a setting that no flag gives: the words that set it, or where to write what it goes on from."""
     glob = patterns[0] if len(patterns) == 1 else one_file(facts, folder, patterns)
     states = {*patterns} <= {each.pattern for each in fixed(facts.saves) if each.whole and each.folder == folder}
     if asked.words and (glob or states):
         told = "{newest}" if states or len(patterns) == 1 else f"{{newest:{glob}}}"
         why = f"{asked.where} goes on from what {asked.text} names, which words of the command line set"
-        return _joined(asked.words, told), why
+        return Way(_joined(asked.words, told), why)
     key = key_named(asked.name, asked.text, facts.keys)
     file = facts.keys.get(key, "")
     named = f"{key} of {file}" if file else asked.name
     why = f"{asked.where} goes on from what {named} names, which no flag was seen to give"
     if word := facts.newest.get(asked.name):
-        return [], f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume"
+        return Way([], f"{why}; {'' if file else 'where its settings hold it, '}write {word} there for a resume")
     if asked.also:
         also = (
-            f"{why}, and loads what {' and '.join(asked.also)} name, too: a restart begins anew unless each names its"
+            f"and loads what {' and '.join(asked.also)} name, too: a restart begins anew unless each names its newest"
         )
-        return (
-            [],
-            f"{also} newest file{f' and {asked.switch} is True' if asked.switch else ''}{lines_of(facts, folder)}",
-        )
+        return Way([], f"{why}, {also} file{f' and {asked.switch} is True' if asked.switch else ''}", lines=True)
     path = str(Path(folder, glob or (patterns[0] if patterns else "*")))
-    return [], (
+    return Way(
+        [],
         f"{why}. For it to be the newest write before {asked.where} (with import glob, os), and call argosy init "
         f"again:\n        found = sorted(glob.glob({path!r}), key=os.path.getmtime)\n        if found:\n"
         f"            {asked.text} = found[-1]"
-        f"{f'{chr(10)}            {asked.switch} = True' if asked.switch else ''}"
+        f"{f'{chr(10)}            {asked.switch} = True' if asked.switch else ''}",
     )
 
 
