@@ -31,8 +31,6 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     elif goes_on:
         why += "".join(f"; but {each}" for each in _turns_again(facts, words, folder, patterns, anew=not bare))
         wanted = wanted or bool(facts.at_end)
-    if goes_on and facts.early:
-        why += f"; but {facts.early}: a restart fails there until it stands behind that"
     if words and facts.kept_from:
         why += f"; but {facts.kept_from}: as the arguments are, a restart begins anew with that model"
     elif bare and not facts.at_end:
@@ -83,9 +81,6 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     if flag is not None and facts.others and facts.trainer is None and not chosen:
         why = f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves"
         return Way([], f"{why}: every restart may begin anew", lines=True)
-    if flag is not None and facts.unsaved:
-        why = f"{flag.where} declares {flag.name}, but {facts.unsaved}: a restart with it fails"
-        return Way([], f"{why}, one without it begins anew", lines=True)
     switch = flag is not None and not flag.takes_value
     if flag is not None and switch and facts.numbered and any("*" in Path(each).name for each in patterns):
         why = f"{flag.where} declares {flag.name}; {facts.numbered[-1]} numbers what the script goes on from"

@@ -60,8 +60,6 @@ class ScriptFacts:
     """Where calls stand that it comes to from its first line."""
     removed: tuple[str, str] | None = None  # where it removes at each start what it saves into, and the folder
     barred: tuple[str, str] | None = None  # where it ends if a folder that it saves into is there, and the folder
-    unsaved: str = ""  # where what it goes on from is asked for what no save puts in it
-    early: str = ""  # where a name gets a state before it is made
     kept_from: str = ""  # what keeps its resume from the optimizer's state, as the command line is
     links: Mapping[str, str] = field(default_factory=dict)  # the links that it makes, by name, and where
     enough: str = ""

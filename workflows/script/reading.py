@@ -27,7 +27,6 @@ from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
 from argosy.workflows.script.own_ranks import own_ranks, processes
 from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.pointer import pointers
-from argosy.workflows.script.proof import given_early, not_saved
 from argosy.workflows.script.ranks import launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
@@ -188,13 +187,11 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         beside={**facts.beside, **(beside(source, values, flag) if flag is not None or facts.loads else {})},
         enough="" if counted else enough(source, values, places, flag),
         others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
-        early=given_early(source),
         on_top=on_top(source, values) if facts.trainer is None else "",
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
         anew=next_number(
             source, values, [PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places]
         ),
-        unsaved=not_saved(source, values, facts.saves, flag) if facts.trainer is None else "",
         kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
         parts=parts(source, values, flag or of_model, places) if facts.trainer is None else (),
         reads_beside=looks_beside(source, values, flag),
