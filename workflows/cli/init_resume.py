@@ -77,10 +77,6 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     other = facts.restored_by
     if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
         flag = None  # a file of somebody's choice; its own it finds itself
-    chosen = other is not None and other != flag and other.takes_value  # whose file that is, another flag says
-    if flag is not None and facts.others and facts.trainer is None and not chosen:
-        why = f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves"
-        return Way([], f"{why}: every restart may begin anew", lines=True)
     switch = flag is not None and not flag.takes_value
     if flag is not None and switch and facts.numbered and any("*" in Path(each).name for each in patterns):
         why = f"{flag.where} declares {flag.name}; {facts.numbered[-1]} numbers what the script goes on from"

@@ -86,8 +86,6 @@ class ScriptFacts:
     """
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
-    others: str = ""
-    """Where the switch that is called as if it made it go on loads what nothing seen saves."""
     reads_beside: bool = False
     """Whether files beside that one are loaded, too."""
     counts_on: bool = False

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
-from argosy.workflows.script.account import ended_by, loaded_by, loads_others, saved_by, set_off
+from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
 from argosy.workflows.script.apart import parts
 from argosy.workflows.script.asked import asked_for, numbered
@@ -186,7 +186,6 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **(beside(source, values, flag) if flag is not None or facts.loads else {})},
         enough="" if counted else enough(source, values, places, flag),
-        others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
         on_top=on_top(source, values) if facts.trainer is None else "",
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
         anew=next_number(
