@@ -54,8 +54,6 @@ def _fixed(glob: str) -> str:
 def goes_on(facts: ScriptFacts) -> list[str]:
     """The words that make it go on, as far as they are known; [] for none."""
     flag = facts.resume_flag()
-    if flag is None and facts.numbered:
-        return [*facts.numbered, STEP]
     told = (one for each in facts.seen_loads for one in each.flags
             if one.takes_value and not one.default and OF_MODEL.search(one.attribute))  # fmt: skip
     flag = flag or next(told, None)

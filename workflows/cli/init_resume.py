@@ -78,9 +78,6 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
         flag = None  # a file of somebody's choice; its own it finds itself
     switch = flag is not None and not flag.takes_value
-    if flag is not None and switch and facts.numbered and any("*" in Path(each).name for each in patterns):
-        why = f"{flag.where} declares {flag.name}; {facts.numbered[-1]} numbers what the script goes on from"
-        return Way([flag.name, *facts.numbered, STEP], why)
     if flag is not None and switch and facts.enough:
         return Way([flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then")
     if facts.loads and switch and other is not None and other != flag:

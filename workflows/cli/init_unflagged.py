@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from argosy.workflows.cli.init_account import STEP, account, words_of
+from argosy.workflows.cli.init_account import account, words_of
 from argosy.workflows.script.asked import Asked, key_named
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
@@ -39,8 +39,6 @@ class Way(NamedTuple):
 
 def by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     """Where no flag makes it go on: what it does by itself, what its settings say, or the lines to write."""
-    if facts.numbered and any("*" in Path(each).name for each in patterns):
-        return Way(_joined(facts.numbered, STEP), f"{facts.numbered[-1]} numbers what the script goes on from")
     if facts.init_from is not None:
         return Way(["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'")
     if facts.loads and (linked := {*facts.links} & {Path(each).name for each in patterns}):

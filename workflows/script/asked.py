@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
-from argosy.workflows.script.resuming import COUNTS, GOES_ON, LOADS, OTHERS, feeds_an_optimizer
+from argosy.workflows.script.resuming import GOES_ON, LOADS, OTHERS, feeds_an_optimizer
 from argosy.workflows.script.settings import Settings
 from argosy.workflows.script.source import Function, Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
@@ -135,31 +135,6 @@ def _words_of_dots(source: Source, text: str, key: str) -> tuple[str, ...]:
     flag = next((name for name in names if re.search("opt|override|set", name)), None)
     known = "from_dotlist" in readers and key
     return (*([flag] if flag[0] == "-" else []), f"{key}=") if known and flag else ()
-
-
-def numbered(source: Source, values: Values, switch: Flag | None = None) -> tuple[str, ...]:
-    """The words that number what a script goes on from, as in ``if args.epoch > 0: load(f"m_{args.epoch}.pt")``, or
-    where a ``switch`` is asked for.
-    """
-    for node in (each for each in source.nodes if isinstance(each, ast.If)):
-        tests = [each for each in ast.walk(node.test) if isinstance(each, ast.Attribute)]
-        compares = isinstance(node.test, ast.Compare) and not isinstance(node.test.ops[0], ast.Is | ast.IsNot)
-        under = switch is not None and any(each.attr == switch.attribute for each in tests)
-        made = [one for each in node.body for one in ast.walk(each) if isinstance(one, ast.Call)
-                and last_name(one.func) in (*LOADS, "join")]  # fmt: skip
-        given = [each for one in made for path in one.args for origin in (path, *values.bindings.origins(path))
-                 for each in ast.walk(origin) if isinstance(each, ast.Attribute)
-                 and (compares or each is not origin)] if compares or under else []  # fmt: skip
-        for asked in given if under else tests:
-            name = asked.attr
-            if not COUNTS.search(name) or all(each.attr != name for each in given):
-                continue
-            flag, words = values.flag(name), _words_of_yacs(source, ast.unparse(asked))
-            if flag is not None and (name.endswith("s") or flag.default not in (None, "-1", "0", "1")):
-                continue  # how many turns there are in all
-            if words or (flag is not None and flag.takes_value):
-                return words if flag is None else (flag.name,)
-    return ()
 
 
 def _words_of_yacs(source: Source, text: str) -> tuple[str, ...]:

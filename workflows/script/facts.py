@@ -66,8 +66,6 @@ class ScriptFacts:
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     asked_for: Asked | None = None
     """A setting with the path that it goes on from, where no flag is of that name, and the place."""
-    numbered: tuple[str, ...] = ()
-    """The words with the number of what it goes on from, as the command line gives them: the last takes the number."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
     of_model: tuple[Flag, str] | None = None

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
 from argosy.workflows.script.apart import parts
-from argosy.workflows.script.asked import asked_for, numbered
+from argosy.workflows.script.asked import asked_for
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
@@ -172,10 +172,8 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         facts = replace(facts, restored_by=switch_back(source, values, places))
         flag = facts.restored_by
     of_model = facts.of_model[0] if facts.of_model is not None else None
-    counted = numbered(source, values, None if flag is None or flag.takes_value else flag)
     return replace(
         facts,
-        numbered=counted,
         no_folder=folder_lacks(source, values, places),
         barred=barred(source, values, places),
         ended=ended_by(source, values),
@@ -185,7 +183,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
         counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
         beside={**facts.beside, **(beside(source, values, flag) if flag is not None or facts.loads else {})},
-        enough="" if counted else enough(source, values, places, flag),
+        enough=enough(source, values, places, flag),
         on_top=on_top(source, values) if facts.trainer is None else "",
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
         anew=next_number(
