@@ -15,7 +15,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_refused import check_restart, is_empty, refused
+from argosy.workflows.cli.init_refused import is_empty, refused
 from argosy.workflows.cli.init_resume import resume
 from argosy.workflows.cli.init_unflagged import LAST, OURS
 from argosy.workflows.script.facts import ScriptFacts
@@ -73,8 +73,6 @@ def put_checkpoint(
             f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
             "in, which is all that is kept; name a folder below that one there, as in 'out'"
         )
-    if opaque is None:
-        check_restart(facts)
     folder, patterns, why = _saved(facts, opaque, include)
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)

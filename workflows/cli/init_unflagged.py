@@ -41,13 +41,6 @@ def by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     """Where no flag makes it go on: what it does by itself, what its settings say, or the lines to write."""
     if facts.init_from is not None:
         return Way(["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'")
-    if facts.loads and (linked := {*facts.links} & {Path(each).name for each in patterns}):
-        where = facts.links[name := min(linked)]
-        return Way(
-            [],
-            f"{facts.loads} looks for {name}, which {where} makes a link, and links are not kept: write "
-            "shutil.copyfile (of the whole path) in its place, or every restart begins anew",
-        )
     if facts.loads:
         return Way([], f"{facts.loads} looks for it and goes on by itself")
     if facts.asked_for is not None:

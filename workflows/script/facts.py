@@ -58,10 +58,7 @@ class ScriptFacts:
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
-    removed: tuple[str, str] | None = None  # where it removes at each start what it saves into, and the folder
-    barred: tuple[str, str] | None = None  # where it ends if a folder that it saves into is there, and the folder
     kept_from: str = ""  # what keeps its resume from the optimizer's state, as the command line is
-    links: Mapping[str, str] = field(default_factory=dict)  # the links that it makes, by name, and where
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     asked_for: Asked | None = None

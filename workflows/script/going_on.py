@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.listed import READS, leads_nowhere
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
@@ -21,8 +19,6 @@ from argosy.workflows.script.values import Values
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes", "read_text")
-_LOADS = re.compile(r"^(?!.*(eval|test|pretrain|only))((re)?load|restore|ckpt|checkpoint)")
-_ASKS_TO_GO_ON = re.compile(r"(?i)resum|restor|load|contin|ckpt|checkpoint|start|init")
 _NEWEST = "latest_checkpoint"
 _RESTORES = (
     "restore_checkpoint",
@@ -71,56 +67,6 @@ def enough(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag
             if any(fnmatchcase(path, str(PurePosixPath(one.folder, one.pattern))) for path in paths for one in places):
                 return source.where(call)
     return ""
-
-
-def switch_back(source: Source, values: Values, places: Sequence[SavedAt]) -> Flag | None:
-    """The switch, called as one that loads is, with nothing but which it loads what it saves."""
-    known = (flag for flag in values.flags if not flag.takes_value and _LOADS.search(flag.attribute))
-    return next((flag for flag in known if enough(source, values, places, flag)), None)
-
-
-def barred(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
-    """Where the script ends if a folder that it saves into is there already, as it is in a restart; and the folder."""
-    ends = (node for node in source.nodes if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise))
-    for node, asked in ((each, each.test) for each in ends if isinstance(each.test, ast.Call)):
-        if last_name(asked.func) not in _LOOKS or asked not in values.machine.calls:
-            continue
-        around = (each.test for each in source.above(node) if isinstance(each, ast.If))
-        if any(_ASKS_TO_GO_ON.search(ast.unparse(test)) for test in around):
-            continue  # it does so where it begins anew only
-        for folder in (one for each in _path_words(asked) for one in values.folders(each)):
-            if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
-                return source.where(node), folder
-    return None
-
-
-def told_inside(flags: Sequence[Flag], told: Mapping[str, str | None], places: Sequence[SavedAt]) -> frozenset[str]:
-    """The flags that are given a folder that is saved into: with them it finds there what it goes on from."""
-    folders = {each.folder for each in places} - {"."}
-    return frozenset(each.attribute for each in flags if "resume" in each.attribute
-                     and posixpath.normpath(told.get(each.attribute) or ".") in folders)  # fmt: skip
-
-
-def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
-    """Where the script removes, at each start, a folder that it saves into or one above; and the folder."""
-    late, at = _late(source, values, places), {each.where for each in places}
-    saves = [call for call in source.calls if source.where(call) in at]
-    for call in values.machine.sure if values.machine.followed else ():
-        if last_name(call.func) != "rmtree" or not call.args or call in late or any(loops_around(call, source)):
-            continue
-        around = source.function_of(call)
-        near = any(source.function_of(each) is around and not any(loops_around(each, source)) for each in saves)
-        asked = any(READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
-        for folder in () if near or asked else values.folders(call.args[0]):
-            if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
-                return source.where(call), folder
-    return None
-
-
-def links(source: Source, values: Values) -> dict[str, str]:
-    """What the script makes links, by name -> where: they are not kept, what they lead to is."""
-    made = (call for call in source.calls if last_name(call.func) == "symlink" and len(call.args) == 2)
-    return {PurePosixPath(glob).name: source.where(call) for call in made for glob in values.guesses(call.args[1])}
 
 
 def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.Call]:

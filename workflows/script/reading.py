@@ -19,7 +19,7 @@ from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.fields import fields
 from argosy.workflows.script.flags import Flag, declared, of_call, of_training_arguments
 from argosy.workflows.script.given import by_place, given
-from argosy.workflows.script.going_on import barred, enough, links, loaded, removed, switch_back, told_inside
+from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.library_lines import library_lines
 from argosy.workflows.script.lines import Loop, loop_of
@@ -118,14 +118,12 @@ def _facts(
     loads = loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named), pointed.values())
     facts = ScriptFacts(
         flags=flags,
-        unread=_unread(values, flags) | told_inside(flags, told, fixed(places)) if trainer is None else frozenset(),
+        unread=_unread(values, flags) if trainer is None else frozenset(),
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
         loads=loads,
-        removed=removed(source, values, fixed(places)),
-        links=links(source, values),
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
         trainer=trainer,
         data=data_facts(source),
@@ -168,14 +166,10 @@ def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loo
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
     """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
     flag = facts.resume_flag()
-    if flag is None and facts.trainer is None:
-        facts = replace(facts, restored_by=switch_back(source, values, places))
-        flag = facts.restored_by
     of_model = facts.of_model[0] if facts.of_model is not None else None
     return replace(
         facts,
         no_folder=folder_lacks(source, values, places),
-        barred=barred(source, values, places),
         ended=ended_by(source, values),
         copies=copies_all(source),
         tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
