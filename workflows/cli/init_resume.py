@@ -31,9 +31,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     elif goes_on:
         why += "".join(f"; but {each}" for each in _turns_again(facts, words, folder, patterns, anew=not bare))
         wanted = wanted or bool(facts.at_end)
-    if words and facts.kept_from:
-        why += f"; but {facts.kept_from}: as the arguments are, a restart begins anew with that model"
-    elif bare and not facts.at_end:
+    if bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
         wanted = True
     if facts.stops is not None:

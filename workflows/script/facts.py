@@ -58,7 +58,6 @@ class ScriptFacts:
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
-    kept_from: str = ""  # what keeps its resume from the optimizer's state, as the command line is
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
     asked_for: Asked | None = None

@@ -35,7 +35,6 @@ from argosy.workflows.script.resuming import (
     finds_a_state,
     folder_flags,
     goes_on,
-    kept_from,
     loading_flag,
     loads_models_only,
     looks_beside,
@@ -183,7 +182,6 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         anew=next_number(
             source, values, [PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places]
         ),
-        kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
         parts=parts(source, values, flag or of_model, places) if facts.trainer is None else (),
         reads_beside=looks_beside(source, values, flag),
         switches=switches_with(source, values, flag),

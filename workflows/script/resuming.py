@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Container, Sequence
-from itertools import pairwise
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -62,25 +61,6 @@ def words_for_newest(source: Source) -> dict[str, str]:
 def goes_on(source: Source) -> bool:
     """Whether the script loads its optimizer's state."""
     return any(GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
-
-
-def kept_from(source: Source, values: Values, flag: Flag | None) -> str:
-    """What keeps a resume from its optimizer's state as the command line is; "" for nothing that is seen."""
-    calls = [node for node in source.nodes if isinstance(node, ast.Call) and GOES_ON.search(ast.unparse(node.func))]
-    found = [_kept(call, source, values, flag) for call in calls if flag is not None]
-    return found[0] if all(found) and found else ""
-
-
-def _kept(call: ast.Call, source: Source, values: Values, flag: Flag | None) -> str:
-    for below, above in pairwise([call, *source.above(call)]):
-        if not isinstance(above, ast.If) or below is above.test:
-            continue
-        asked = {key_of(each) for each in ast.walk(above.test) if isinstance(each, ast.Attribute)}
-        holds = values.conditions.holds(above.test) if flag is None or flag.attribute not in asked else None
-        if holds is not None and holds != (below in above.body) and asked & {*values.conditions.given}:
-            test = ast.unparse(above.test if below in above.body else ast.UnaryOp(ast.Not(), above.test))
-            return f"{source.where(call)} gives an optimizer its state only if {test}"
-    return ""
 
 
 def loads_models_only(source: Source, values: Values) -> bool:
