@@ -25,7 +25,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     words, why, wanted = _words(facts, folder, patterns)
     words = [*words, *facts.switches] if words else []
     goes_on = bool(words or facts.loads)
-    bare = words and facts.models_only and not facts.counts_on
+    bare = words and facts.models_only
     if facts.at_end and not goes_on:
         why = f"{facts.at_end} saves only when its loop has ended; {why}"
     elif goes_on:

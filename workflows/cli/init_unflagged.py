@@ -76,9 +76,6 @@ def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns:
     words = words_of(flag.name, path)
     if len(numbered) > 1:
         words = words_of_parts(facts, folder)
-    if facts.counts_on and len(numbered) == 1:
-        why = f"{where} loads what {flag.name} names, and takes its step from the name"
-        return Way(words, f"{why}; no optimizer's state is loaded")
     say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
     why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
     newest = f"; with {say} it begins with the newest model" if words else ""

@@ -82,8 +82,6 @@ class ScriptFacts:
     """The flags that name the file that is loaded."""
     reads_beside: bool = False
     """Whether files beside that one are loaded, too."""
-    counts_on: bool = False
-    """Whether it takes its step from the name of the model that it begins with."""
     switches: tuple[str, ...] = ()
     """The switches without which a resume is not whole."""
     tells: bool = False  # whether a callback of ours tells each step

@@ -129,27 +129,6 @@ def file_flags(source: Source, values: Values) -> frozenset[str]:
     return frozenset(named)
 
 
-def reads_number(source: Source, flag: Flag | None) -> bool:
-    """Whether the script takes a number from the name of what the flag names: ``int(path.split("_")[-1])``."""
-    names = set[str]() if flag is None else {flag.attribute}
-    for node in source.nodes:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and not isinstance(node.value, ast.Call)
-        ):
-            shown = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
-            names |= {node.targets[0].id for each in shown if key_of(each) in names}
-    asked = (
-        node for node in source.nodes if isinstance(node, ast.Call) and last_name(node.func) == "int" and node.args
-    )
-    inside = ([key_of(each) or last_name(each) for each in ast.walk(call.args[0]) if isinstance(each, ast.expr)]
-              for call in asked)  # fmt: skip
-    return any(
-        {*each} & names and {*each} & {"split", "search", "findall", "match", "stem", "splitext"} for each in inside
-    )
-
-
 def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
     """Whether what is loaded gets a name that an optimizer is given: ``optimizer.load_state_dict(loaded["optim"])``."""
     made = next(source.above(call), None)
