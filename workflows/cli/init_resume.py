@@ -23,7 +23,6 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if given:
         return list(given), ""
     words, why, wanted = _words(facts, folder, patterns)
-    words = [*words, *facts.switches] if words else []
     goes_on = bool(words or facts.loads)
     bare = words and facts.models_only
     if facts.at_end and not goes_on:
@@ -34,9 +33,6 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
         wanted = True
-    if facts.stops is not None:
-        name, where = facts.stops
-        words, why = [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
     return words, f"{why}{lines_of(facts, folder) if wanted else ''}"
 
 

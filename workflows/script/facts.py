@@ -82,12 +82,8 @@ class ScriptFacts:
     """The flags that name the file that is loaded."""
     reads_beside: bool = False
     """Whether files beside that one are loaded, too."""
-    switches: tuple[str, ...] = ()
-    """The switches without which a resume is not whole."""
     tells: bool = False  # whether a callback of ours tells each step
     models_only: bool = False  # whether it gives no state to anything but models
-    stops: tuple[str, str] | None = None
-    """The flag without which it ends where its folder holds files, and where."""
     on_top: str = ""  # where a restart takes all turns on top of those that were taken
     at_end: str = ""  # where it saves, if that is only behind the loops that train
     anew: str = ""  # where each start gets a number of its own

@@ -39,8 +39,6 @@ from argosy.workflows.script.resuming import (
     loads_models_only,
     looks_beside,
     model_flag,
-    stops,
-    switches_with,
     words_for_newest,
 )
 from argosy.workflows.script.saves import saves
@@ -142,7 +140,6 @@ def _facts(
         folders=folder_flags(source, values),
         files=file_flags(source, values),
         endings=endings(source, values),
-        stops=stops(source, values, told),
         loop=_loop(source, values, not forked and (ranks.by is None or ranks.alike), ranks.by is not None),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
@@ -182,7 +179,6 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         ),
         parts=parts(source, values, flag or of_model, places) if facts.trainer is None else (),
         reads_beside=looks_beside(source, values, flag),
-        switches=switches_with(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -142,44 +142,6 @@ def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
         and source.function_of(each) is around
         for each in source.calls
     )
-
-
-def switches_with(source: Source, values: Values, flag: Flag | None) -> tuple[str, ...]:
-    """The switches that a resume needs beside its flag: ``if args.start and args.load_optimizer: optimizer...``."""
-    found = list[str]()
-    if flag is None or not flag.takes_value:
-        return ()
-    for node in source.nodes:
-        if not isinstance(node, ast.If) or not isinstance(node.test, ast.BoolOp):
-            continue
-        names = [key_of(each) for each in node.test.values]
-        others = [other for name in names if (other := values.flag(name)) is not None and not other.takes_value]
-        if flag.attribute in names and isinstance(node.test.op, ast.And) and not any(map(_turned, node.body)):
-            found += [other.name for other in others if not OTHERS.search(other.attribute)]
-    return tuple(dict.fromkeys(found))
-
-
-def _turned(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Raise | ast.Return)
-
-
-def stops(source: Source, values: Values, given: Container[str]) -> tuple[str, str] | None:
-    """The flag without which a script ends where its folder is there: ``if exists(out) and not args.force: raise``."""
-    for node in source.nodes:
-        if not (
-            isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp) and isinstance(node.body[-1], ast.Raise)
-        ):
-            continue
-        asked = [each.operand for each in node.test.values
-                 if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)]  # fmt: skip
-        calls = {last_name(each.func) for each in ast.walk(node.test) if isinstance(each, ast.Call)}
-        names = [each.attr for each in asked if isinstance(each, ast.Attribute) and each.attr not in given]
-        if calls & {"exists", "isdir", "listdir"} and isinstance(node.test.op, ast.And):
-            for name in names:
-                flag = values.flag(name)
-                if name == "overwrite_output_dir" or (flag is not None and not flag.takes_value and not flag.computed):
-                    return (f"--{name}" if flag is None else flag.name), source.where(node)
-    return None
 
 
 def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
