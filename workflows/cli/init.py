@@ -255,9 +255,6 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         if (parts := facts.ranks.parts) and nodes * each % parts:
             each = here or min(parts, RANKS_OF_A_NODE)
             nodes, why = -(-parts // each), f"{why}; one copy of the model lies over {parts} ranks, as its flags say"
-        if facts.ranks.size > 1:
-            nodes, each = 1, facts.ranks.size
-            why = f"{facts.ranks.by[1]} makes a group of {each} ranks, as is written there"
         if facts.ranks.node:
             why += f"; {facts.ranks.node}: one node only"
     guess.put("nnodes", nodes, "")

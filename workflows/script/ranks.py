@@ -22,12 +22,6 @@ DISTRIBUTED = frozenset(
 _CLASSES = frozenset({"Accelerator", "Fabric", "DDPStrategy", "FSDPStrategy"})
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
-_SHARES = re.compile(
-    r"(?i)distributed_?(data|optim)|ddp|fsdp|shard|all_?reduce|reduce_scatter|gather|broadcast|parallelize|replicate|"
-    r"deepspeed|zero_?redundancy|(sync\w*|average|avg|reduce|aggregate)_(grad|param|model|weight)|prepare_|wrap_|engine|"
-    r"accelerator|fabric|strategy|hvd|booster|pipelin|all_to_all|p2p|rpc|^(i?send|i?recv|reduce)$"
-)
-"""So is called what brings together what the ranks learn, or might."""
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
 _RANKS_OWN = re.compile(r"(?i)rank[_-]?$")
@@ -64,16 +58,12 @@ class Spread:
     unmet: bool = False  # whether jax.distributed is not told where to meet
     written: Mapping[str, str] = field(default_factory=dict)
     """How its files are called, up to the number of the rank that wrote them, and with that: rank to rank{rank}."""
-    size: int = 0  # how many ranks its group has, where that is written down
 
 
 def spread(source: Source, values: Values) -> Spread:
     """What the names tell that it comes to."""
     names, only = list(_used(source, values)), _kept_from_a_group(source, values)
     names = [each for each in names if not only or each[0] not in ("init_process_group", *_WRAPPERS)]
-    if not only and (alone := _learns_alone(source, values)):
-        only = f"{alone} makes a group of ranks, but nothing seen brings together what they learn"
-        names = [each for each in names if each[0] != "init_process_group"]
     # A library's wrapper that nobody makes a group of ranks for is never come to.
     wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
     by = next(((name, where) for name, where in names if name in (*DISTRIBUTED, *wrappers)), None)
@@ -98,12 +88,7 @@ def spread(source: Source, values: Values) -> Spread:
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi,
                   _plain(source, jax is not None), jax is not None and argument(jax, "coordinator_address", 0) is None,
-                  _numbered(source, values), size=_size(source, values))  # fmt: skip
-
-
-def _size(source: Source, values: Values) -> int:
-    told = (plain(argument(call, "world_size")) or "" for call in _groups(source) if call in values.machine.calls)
-    return next((int(text) for text in told if text.isdecimal()), 0)
+                  _numbered(source, values))  # fmt: skip
 
 
 def _plain(source: Source, by_jax: bool) -> str:
@@ -177,14 +162,6 @@ def _is_rank(node: ast.expr, values: Values) -> bool:
 def _by_the_first(node: ast.AST, source: Source) -> bool:
     tests = (ast.unparse(each.test) for each in source.above(node) if isinstance(each, ast.If))
     return any(re.search(r"rank(\(\))? == 0|main_process|is_master", test) for test in tests)
-
-
-def _learns_alone(source: Source, values: Values) -> str:
-    """Where its group of ranks is made, if each would train a model of its own for all that is seen; "" for nowhere."""
-    groups = [call for call in _groups(source) if not is_alone(call, call.func)]
-    learns = any(last_name(call.func) == "backward" for call in source.calls) and values.machine.followed
-    words = (last_name(each) for each in source.nodes if isinstance(each, ast.Name | ast.Attribute))
-    return source.where(groups[0]) if groups and learns and not any(map(_SHARES.search, words)) else ""
 
 
 def _files_of_ranks(source: Source) -> str:
