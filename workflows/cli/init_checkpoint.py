@@ -100,7 +100,7 @@ def put_checkpoint(
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     elif ranks != (1, 1):
-        _by_rank(guess, facts, patterns, ranks)
+        _by_rank(guess, patterns, ranks)
     arguments, because = resume(facts, resume_arg, folder, patterns)
     if arguments:
         guess.put("resume_args", arguments, because)
@@ -166,10 +166,9 @@ def _inside(paths: Iterable[str]) -> bool:
     return not any(path.startswith(OUTSIDE) for path in paths)
 
 
-def _by_rank(guess: Guess, facts: ScriptFacts, patterns: Sequence[str], ranks: tuple[int, int]) -> None:
-    expect, likely = rank_files(patterns, facts.ranks.written)
-    _completeness(guess, "the script", expect, "", ranks)
-    if likely and not expect and ranks[0] > 1:
+def _by_rank(guess: Guess, patterns: Sequence[str], ranks: tuple[int, int]) -> None:
+    likely = rank_files(patterns)
+    if likely and ranks[0] > 1:
         told = f'if each rank writes one, add expect = {json.dumps(likely)} and writers = "every"'
         guess.why.append(("no expect", f"only the first node's files are kept; {told}"))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from math import prod
 from pathlib import Path
 
@@ -24,10 +24,7 @@ _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParall
 _PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
-_RANKS_OWN = re.compile(r"(?i)rank[_-]?$")
-"""So the name of a file ends before the number of the rank that writes it."""
-_BY_NUMBER = re.compile(rf"{_RANKS_OWN.pattern[:-1]}\*")
-_ZEROS = re.compile(r"0[1-9]d?")
+_BY_NUMBER = re.compile(r"(?i)rank[_-]?\*")
 _PARTS = re.compile(r"^((tensor|pipeline|context)(_model)?_parallel_(size|degree)|[tpc]p_(size|degree))$")
 _DIGITS = 5
 _BY_JAX = "jax.distributed.initialize"
@@ -56,8 +53,6 @@ class Spread:
     mpi: str = ""  # where MPI tells each rank which it is
     plain: str = ""  # the package that it trains with, if that needs no torch
     unmet: bool = False  # whether jax.distributed is not told where to meet
-    written: Mapping[str, str] = field(default_factory=dict)
-    """How its files are called, up to the number of the rank that wrote them, and with that: rank to rank{rank}."""
 
 
 def spread(source: Source, values: Values) -> Spread:
@@ -88,7 +83,7 @@ def spread(source: Source, values: Values) -> Spread:
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi,
                   _plain(source, jax is not None), jax is not None and argument(jax, "coordinator_address", 0) is None,
-                  _numbered(source, values))  # fmt: skip
+)  # fmt: skip
 
 
 def _plain(source: Source, by_jax: bool) -> str:
@@ -123,45 +118,10 @@ def _is_global(node: ast.expr) -> bool:
     return bool(kinds & {"get_rank", "RANK"}) and not kinds & {"%", "LOCAL_RANK"}
 
 
-def rank_files(patterns: Sequence[str], written: Mapping[str, str]) -> tuple[tuple[str, ...], list[str]]:
-    """Of files in a folder per checkpoint those that are numbered by rank, as the script calls them: rank{rank}.pt; and
-    all that may be, by their names.
-    """
-    names = {Path(each).name: _BY_NUMBER.search(Path(each).name) for each in patterns if "/" in each}
-    known = ((name, found[0], written.get(found[0][:-1], "")) for name, found in names.items() if found)
-    sure = tuple(name.replace(end, number) for name, end, number in known if number)
-    return sure, [_BY_NUMBER.sub(lambda end: f"{end[0][:-1]}{{rank}}", name) for name, found in names.items() if found]
-
-
-def _numbered(source: Source, values: Values) -> dict[str, str]:
-    """Only where each of these numbers is that of the rank among all, whatever else is called a rank."""
-    found: dict[str, set[str]] = {}
-    for node in source.nodes:
-        for before, part in pairwise(node.values) if isinstance(node, ast.JoinedStr) else ():
-            end = _RANKS_OWN.search(str(before.value)) if isinstance(before, ast.Constant) else None
-            if end is None or not isinstance(part, ast.FormattedValue):
-                continue
-            spec = "" if part.format_spec is None else ast.unparse(part.format_spec)[2:-1]
-            sure = _is_rank(part.value, values) and not _by_the_first(node, source)
-            sure = sure and (not spec or _ZEROS.fullmatch(spec) is not None)
-            found.setdefault(end[0], set()).add(f"{end[0]}{{rank{spec and ':'}{spec}}}" if sure else "")
-    return {end: next(iter(names)) for end, names in found.items() if len(names) == 1 and "" not in names}
-
-
-def _is_rank(node: ast.expr, values: Values) -> bool:
-    """A name of it may be a plain number elsewhere: that of the only rank, where there is no group."""
-    known = values.bindings.origins(node)
-    if isinstance(node, ast.Attribute):
-        known = [value for _, value in values.bindings.attributes.get(node.attr, [])]
-    told = [each for each in known or [node] if not isinstance(each, ast.Constant)]
-    within = any(isinstance(call, ast.Call) and last_name(call.func) == "get_rank" and (call.args or call.keywords)
-                 for each in told for call in ast.walk(each))  # fmt: skip
-    return bool(told) and not within and all(map(_is_global, told))
-
-
-def _by_the_first(node: ast.AST, source: Source) -> bool:
-    tests = (ast.unparse(each.test) for each in source.above(node) if isinstance(each, ast.If))
-    return any(re.search(r"rank(\(\))? == 0|main_process|is_master", test) for test in tests)
+def rank_files(patterns: Sequence[str]) -> list[str]:
+    """Of files in a folder per checkpoint those that may be numbered by rank, by their names: rank{rank}.pt."""
+    names = [Path(each).name for each in patterns if "/" in each]
+    return [_BY_NUMBER.sub(lambda end: f"{end[0][:-1]}{{rank}}", name) for name in names if _BY_NUMBER.search(name)]
 
 
 def _files_of_ranks(source: Source) -> str:
