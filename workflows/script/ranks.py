@@ -82,8 +82,7 @@ def spread(source: Source, values: Values) -> Spread:
     jax = next((call for call in source.calls if source.origin(call.func) == _BY_JAX), None)
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi,
-                  _plain(source, jax is not None), jax is not None and argument(jax, "coordinator_address", 0) is None,
-)  # fmt: skip
+                  _plain(source, jax is not None), jax is not None and argument(jax, "coordinator_address", 0) is None)  # fmt: skip
 
 
 def _plain(source: Source, by_jax: bool) -> str:
