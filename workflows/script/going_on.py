@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -32,16 +32,11 @@ _RESTORES = (
 _LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow", "fvcore", "detectron2"})
 
 
-def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: Collection[ast.Call] = ()) -> str:
-    """Where the script loads what it saves without being told to, if it is there; "" for nowhere.
-
-    ``pointed``: where it reads which one is the newest (:mod:`argosy.workflows.script.pointer`).
-    """
+def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
+    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
     late, wholes = _late(source, values, places), _wholes(values, places)
     same = [each for each in wholes if not next_number(source, values, [each])]  # no other start finds those
     for call in (call for call in source.calls if call not in late and not _is_asked_for(call, source, values)):
-        if call in pointed:
-            return source.where(call)
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
             return source.where(call)

@@ -26,7 +26,6 @@ from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
 from argosy.workflows.script.own_ranks import own_ranks, processes
 from argosy.workflows.script.places import SavedAt, fixed
-from argosy.workflows.script.pointer import pointers
 from argosy.workflows.script.ranks import launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
@@ -109,9 +108,8 @@ def _facts(
     ranks, forked = spread(source, values), processes(source)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
-    pointed = pointers(source, values, fixed(places)) if trainer is None else {}
     flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None and not settings.hydra else ()))
-    loads = loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named), pointed.values())
+    loads = loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named))
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -149,7 +147,6 @@ def _facts(
         started=source.started(cwd),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
     )
-    facts = replace(facts, beside={path: source.where(call) for path, call in pointed.items()})
     return _of_its_resume(facts, source, values, fixed(places))
 
 
@@ -170,7 +167,7 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
         seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
-        beside={**facts.beside, **(beside(source, values, flag) if flag is not None or facts.loads else {})},
+        beside=beside(source, values, flag) if flag is not None or facts.loads else {},
         enough=enough(source, values, places, flag),
         on_top=on_top(source, values) if facts.trainer is None else "",
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
