@@ -10,13 +10,13 @@ from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.listed import READS, leads_nowhere
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.turns import next_number
 from argosy.workflows.script.values import Values
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
+_READS = re.compile(r"(?i)load|restore|resume|read|open$|^YOLO$")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes", "read_text")
 _NEWEST = "latest_checkpoint"
@@ -40,7 +40,7 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
             return source.where(call)
-        if name in (*_SEARCHES, _NEWEST) and _is_searched(call, values, wholes) and not leads_nowhere(call, source):
+        if name in (*_SEARCHES, _NEWEST) and _is_searched(call, values, wholes):
             return source.where(call)
         asked = _path_words(call)
         if not (name in _LOOKS and _is_read_then(call, source)) and not (
@@ -144,7 +144,7 @@ def _is_read_then(call: ast.Call, source: Source) -> bool:
         asked = None  # what is found gets a name, which is read below
     around = asked or source.function_of(call) or above[-1]
     names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
-    return any(READS.search(name) for name in names)
+    return any(_READS.search(name) for name in names)
 
 
 def _alike(one: PurePosixPath, other: PurePosixPath) -> bool:
