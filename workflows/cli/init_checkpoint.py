@@ -228,8 +228,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
     apart = {each.folder for each in usable}
     way = facts.resume_flag()
-    finds = facts.loads or (way is not None and way.attribute in facts.endings)
-    if finds and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
+    if facts.loads and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
         # It may look for any of them by itself: the model in one folder, its optimizer in another.
         patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
         return above, list(include) or patterns, f"{first.where} saves there"

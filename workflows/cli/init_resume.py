@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -90,7 +89,7 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if flag is not None:
         switch = None if flag.takes_value else Way([flag.name], f"{flag.where} declares {flag.name}")
         told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
-        return switch or _from_folder(told, facts.endings.get(flag.attribute, ""))
+        return switch or told
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
     return by_script(facts, folder, patterns)
@@ -106,15 +105,6 @@ def _apart(facts: ScriptFacts, folder: str) -> Way:
     return Way(words, f"{why}, and are given the newest of each")
 
 
-def _from_folder(found: Way, folder: str) -> Way:
-    """The same where the script puts a folder, as "out/", before the path that a flag is given."""
-    words, why, _ = found
-    if not folder.endswith("/") or folder[:1] in "/~$" or len(words) != 2:
-        return found
-    up = "../" * len([each for each in Path(folder).parts if each != ".."])
-    return Way([words[0], up + words[1]], f"{why}; the script puts {folder} before it")
-
-
 def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way | None:
     """What a flag with a value is given that is no path of the newest file; None where it is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
@@ -124,8 +114,6 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
         return Way(
             words_of(flag.name, path), f"{declares} with a value; {path} stands for the state that was written last"
         )
-    if not facts.endings.get(flag.attribute, "/").endswith("/"):
-        return _name_of(facts, flag, facts.endings[flag.attribute], checkpoint)
     named = [each for seen in facts.seen_loads for each in seen.flags if each.attribute in facts.files]
     if flag.truth and named:
         told, why, _ = _valued(facts, named[0], folder, patterns)
@@ -154,19 +142,6 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
     return None
 
 
-def _name_of(facts: ScriptFacts, flag: Flag, ending: str, checkpoint: str) -> Way:
-    """Of a flag with the name of a file in the folder: the one that each save writes anew, or the newest number."""
-    why = f"{flag.where} declares {flag.name}, which names a file in {Path(checkpoint).parent}"
-    names = (Path(each.pattern).name for each in facts.saves if each.pattern.endswith(ending))
-    if last := next((name for name in names if LAST.fullmatch(name)), ""):
-        return Way(words_of(flag.name, last.removesuffix(ending)), f"{why}; {last} is written anew by each save")
-    if ending and Path(checkpoint).name == f"*{ending}":
-        return Way(
-            words_of(flag.name, STEP), f"{why}; {STEP} stands for the number in the name of what was written last"
-        )
-    return Way([], f"{why}: say which with --resume-arg")
-
-
 def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way:
     """The path that a flag is given, of the one file among several where that can be told."""
     patterns = sorted(patterns, key=lambda each: "best" in Path(each).name.lower())  # it may be an old one
@@ -181,11 +156,7 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
         why = f"{declares} with a value; {told} stands for the file of what was written last"
         return Way([*words_of(flag.name, told), *_with_number(facts, flag, glob)], why)
     if several and len(patterns) > 1:
-        inside = facts.endings.get(flag.attribute, "").endswith("/")  # the script puts the folder before the name
-        fixed_names = [each for each in patterns if inside and "*" not in each]
-        part = flag.attribute.replace("resume", "").strip("_")
-        alike = max(fixed_names, key=lambda each: SequenceMatcher(None, part, each).ratio(), default="")
-        one = words_of(flag.name, alike or f"{{newest:{patterns[0]}}}")
+        one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
         why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
         say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in one)
         return Way([], f"{why}; say which, as in {say}: until then every restart begins anew")

@@ -74,10 +74,6 @@ class ScriptFacts:
     """Files that it reads beside the checkpoint when it goes on, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
-    endings: Mapping[str, str] = field(default_factory=dict)
-    """The flags that name a file in a folder that is known, and what is put behind the name; else the folder, as
-    "out/".
-    """
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
     reads_beside: bool = False

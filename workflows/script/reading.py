@@ -29,7 +29,6 @@ from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.ranks import launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
-    endings,
     file_flags,
     finds_a_state,
     folder_flags,
@@ -137,7 +136,6 @@ def _facts(
         variables=output_variables(source, values.machine.calls),
         folders=folder_flags(source, values),
         files=file_flags(source, values),
-        endings=endings(source, values),
         loop=_loop(source, values, not forked and (ranks.by is None or ranks.alike), ranks.by is not None),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),

@@ -101,21 +101,7 @@ def folder_flags(source: Source, values: Values) -> frozenset[str]:
     paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST
              or any(map(_is_below, (each.args[0], *values.bindings.origins(each.args[0]))))]  # fmt: skip
     named = [values.untold(path) for path in (*paths, *folders_of_deepspeed(source))]
-    return frozenset(flag.attribute for flag in named if flag is not None) - {*endings(source, values)}
-
-
-def endings(source: Source, values: Values) -> dict[str, str]:
-    """The flags of which the name of a file is made, in a folder that is known, and what is put behind them:
-    ``torch.load(os.path.join(folder, args.resume + ".pth"))``.
-    """
-    loads = [call for call in source.calls if last_name(call.func) in LOADS and call.args]
-    found = {flag.attribute: ending for call in loads for flag, ending in values.endings(call.args[0])}
-    for call in loads:
-        for folder in (each for each in values.machine.globs(call.args[0]) if each[-1:] == "/"):
-            for flag in (each for each in values.machine.needed(call) or () if each.takes_value):
-                found.setdefault(flag.attribute, folder)  # nothing, as long as the flag is not given
-    alone = file_flags(source, values)
-    return {name: ending for name, ending in found.items() if name not in alone}
+    return frozenset(flag.attribute for flag in named if flag is not None)
 
 
 def file_flags(source: Source, values: Values) -> frozenset[str]:
