@@ -289,5 +289,5 @@ def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     if newest and len(whole) > 1 and last and not facts.newest.get(flag.attribute if flag else ""):
         return [each.pattern for each in last[:1]]
     # A number names all files that bear it, and what lies beside the file is read, too.
-    newest = newest and (flag is None or stands_for(flag) != STEP) and not (facts.reads_beside or facts.parts)
+    newest = newest and (flag is None or stands_for(flag) != STEP) and not facts.reads_beside
     return [each.pattern for each in (whole if whole and newest else places)]

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, Way, by_script, lines_of, one_file, words_of_parts
+from argosy.workflows.cli.init_unflagged import LAST, Way, by_script, lines_of, one_file
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
@@ -84,8 +84,6 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
 
 def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> Way:
     """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
-    if flag is not None and facts.parts:
-        return _apart(facts, folder)
     if flag is not None:
         switch = None if flag.takes_value else Way([flag.name], f"{flag.where} declares {flag.name}")
         told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
@@ -93,16 +91,6 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
     return by_script(facts, folder, patterns)
-
-
-def _apart(facts: ScriptFacts, folder: str) -> Way:
-    """Of flags that each name the file of a part: all of them, or none."""
-    names = " and ".join(flag.name for flag, _ in facts.parts)
-    why = f"{facts.parts[0][0].where}: {names} each name the file of a part of what is saved"
-    words = words_of_parts(facts, folder)
-    if not words:
-        return Way([], f"{why}, and which file each takes was not seen: say all, with --resume-arg")
-    return Way(words, f"{why}, and are given the newest of each")
 
 
 def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way | None:

@@ -75,22 +75,11 @@ def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns:
         path = f"{{newest:{numbered[0]}}}"
     words = words_of(flag.name, path)
     if len(numbered) > 1:
-        words = words_of_parts(facts, folder)
+        words = []
     say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
     why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
     newest = f"; with {say} it begins with the newest model" if words else ""
     return Way([], f"{why}{newest}", lines=True)
-
-
-def words_of_parts(facts: ScriptFacts, folder: str) -> list[str]:
-    """What flags that each name the file of a part are given; [] where it was not seen of one."""
-    words = list[str]()
-    for flag, place in facts.parts:
-        if place is None or place.folder != folder or place.unless:
-            return []
-        name = f"{{newest:{place.pattern}}}" if "*" in place.pattern else f"{folder}/{place.pattern}"
-        words += words_of(flag.name, name)
-    return words
 
 
 def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> Way:

@@ -46,8 +46,6 @@ class ScriptFacts:
     """The flag that says that torchrun starts its ranks, where it is not given."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
-    parts: tuple[tuple[Flag, SavedAt | None], ...] = ()
-    """The flags that each name the file of a part, where one file does not have all, and where that is saved."""
     finds: bool = False  # whether it loads a state of an optimizer whose path no flag names
     inside: tuple[str, str] | None = None
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""

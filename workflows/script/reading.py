@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.apart import parts
 from argosy.workflows.script.asked import asked_for
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
@@ -156,7 +155,6 @@ def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loo
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
     """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
     flag = facts.resume_flag()
-    of_model = facts.of_model[0] if facts.of_model is not None else None
     return replace(
         facts,
         no_folder=folder_lacks(source, values, places),
@@ -172,7 +170,6 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         anew=next_number(
             source, values, [PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places]
         ),
-        parts=parts(source, values, flag or of_model, places) if facts.trainer is None else (),
         reads_beside=looks_beside(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),
     )
