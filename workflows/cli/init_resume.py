@@ -48,8 +48,6 @@ def _turns_again(
             f"{loop.where} counts from {loop.anew} whatever was loaded: a restart takes all turns again, unless "
             f"{loop.counter} is saved and loaded, too"
         )
-    elif facts.on_top:
-        yield f"{facts.on_top}, however many were taken: a restart trains longer"
     if facts.at_end:
         yield f"{facts.at_end} saves only when its loop has ended: what is killed before begins anew"
         return

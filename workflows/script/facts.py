@@ -78,7 +78,6 @@ class ScriptFacts:
     """Whether files beside that one are loaded, too."""
     tells: bool = False  # whether a callback of ours tells each step
     models_only: bool = False  # whether it gives no state to anything but models
-    on_top: str = ""  # where a restart takes all turns on top of those that were taken
     at_end: str = ""  # where it saves, if that is only behind the loops that train
     anew: str = ""  # where each start gets a number of its own
     loop: Loop | None = None

@@ -43,7 +43,7 @@ from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
-from argosy.workflows.script.turns import at_end, next_number, on_top
+from argosy.workflows.script.turns import at_end, next_number
 from argosy.workflows.script.values import Values
 
 Places = Sequence[SavedAt]
@@ -165,7 +165,6 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
         beside=beside(source, values, flag) if flag is not None or facts.loads else {},
         enough=enough(source, values, places, flag),
-        on_top=on_top(source, values) if facts.trainer is None else "",
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
         anew=next_number(
             source, values, [PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places]

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.learned import means
-from argosy.workflows.script.lines import LEARNS, chains, loops_around, turns
+from argosy.workflows.script.lines import LEARNS, chains, loops_around
 from argosy.workflows.script.places import SavedAt, of_save
 from argosy.workflows.script.source import Function, Source, counted, last_name
 from argosy.workflows.script.values import Values
@@ -20,24 +20,6 @@ _ADVANCES = re.compile(r"(?i)(^|_)(epoch|step|iter|iteration|turn|time|now)s?$")
 _LOOKS = ("exists", "isdir", "is_dir", "isfile", "is_file")
 _LISTS = ("listdir", "glob", "iglob", "iterdir", "scandir")
 _DEEPEST = 2
-
-
-def on_top(source: Source, values: Values) -> str:
-    """Where the outermost loop that trains takes all its turns once more after a restart: ``range(done, done + n)``."""
-    for loop in (chain[-1] for chain in _trained(source, values)):
-        holder = turns(loop, source, values) if isinstance(loop, ast.For) else None
-        if holder is None or len(holder[1].args) != 2 or isinstance(holder[1].args[0], ast.Constant):
-            continue
-        first, last = holder[1].args
-        for each in (last, *(values.bindings.bound(last) if isinstance(last, ast.Name) else ())):
-            sum_of = (each.left, each.right) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add) else ()
-            more = [one for one in sum_of if ast.unparse(one) != ast.unparse(first)]
-            if len(more) != 1 or isinstance(more[0], ast.Constant):
-                continue
-            shown = (part for one in (more[0], *values.bindings.origins(more[0])) for part in ast.walk(one))
-            if all(ast.unparse(part) != ast.unparse(first) for part in shown):  # as what is left to do is a difference
-                return f"{source.where(holder[0])} takes {ast.unparse(more[0])} turns from {ast.unparse(first)} on"
-    return ""
 
 
 def at_end(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
