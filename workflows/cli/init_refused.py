@@ -55,7 +55,7 @@ def refused(facts: ScriptFacts) -> InputError:
         line, where = facts.inside
         return InputError(
             f"SCRIPT: {facts.saves[0].where} saves into {facts.saves[0].folder}, outside the folder that it runs in, "
-            f"which is all that is kept; write `{line}` behind {where}{facts.copies}, and call argosy init again"
+            f"which is all that is kept; write `{line}` behind {where}, and call argosy init again"
         )
     lines = [f"{each.where}: {each.folder}" for each in facts.saves]
     seen_at = {each.where for each in facts.saves}

@@ -51,7 +51,6 @@ class ScriptFacts:
     """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
     alone: bool = False  # whether its ranks know nothing of each other
     no_folder: bool = False  # whether nothing seems to make the folder that it saves into
-    copies: str = ""  # what else to leave out then: it copies all that it runs in
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()

@@ -10,7 +10,7 @@ from posixpath import normpath
 
 from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.places import SavedAt
-from argosy.workflows.script.source import Source, last_name, plain
+from argosy.workflows.script.source import Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
 
 _MAKES = re.compile(
@@ -58,13 +58,6 @@ def _is_near(place: SavedAt, folders: Sequence[str]) -> bool:
     """Whether one of the folders is that, lies in it or above it, as far as it is known."""
     known = [f"{each.partition('*')[0]}/" for each in folders]
     return any(each.startswith(("/", f"{place.folder}/")) or f"{place.folder}/".startswith(each) for each in known)
-
-
-def copies_all(source: Source) -> str:
-    """``copytree(".", snapshot)``: a folder inside would be copied into itself, without an end."""
-    calls = (call for call in source.calls if last_name(call.func) == "copytree" and call.args)
-    found = (source.where(call) for call in calls if plain(call.args[0]) in (".", "./"))
-    return next((f", leave {where} out, which copies the folder that it runs in" for where in found), "")
 
 
 def _last_named(call: ast.Call, name: ast.expr, source: Source) -> ast.stmt | None:

@@ -22,8 +22,8 @@ from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.library_lines import library_lines
 from argosy.workflows.script.lines import Loop, loop_of
-from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
-from argosy.workflows.script.own_ranks import own_ranks, processes
+from argosy.workflows.script.outside import folder_lacks, put_inside
+from argosy.workflows.script.own_ranks import own_ranks
 from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.ranks import launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
@@ -103,7 +103,7 @@ def _facts(
     flags, settings, told, values = _followed(source, arguments, folder, cwd, environ, ())
     source.calls = _come_to(source, {*reached, *values.machine.calls})
     places, unclear = saves(source, values)
-    ranks, forked = spread(source, values), processes(source)
+    ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None and not settings.hydra else ()))
@@ -119,7 +119,7 @@ def _facts(
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
         trainer=trainer,
         data=data_facts(source),
-        own_ranks=lightning_alone(source, values) or (forked or own_ranks(source, values), 1),
+        own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
         ranks=ranks,
         launched=launched(source, values, flags, settings),
         launcher=launcher(source, values),
@@ -135,7 +135,7 @@ def _facts(
         variables=output_variables(source, values.machine.calls),
         folders=folder_flags(source, values),
         files=file_flags(source, values),
-        loop=_loop(source, values, not forked and (ranks.by is None or ranks.alike), ranks.by is not None),
+        loop=_loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
@@ -159,7 +159,6 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         facts,
         no_folder=folder_lacks(source, values, places),
         ended=ended_by(source, values),
-        copies=copies_all(source),
         tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
         seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
