@@ -81,8 +81,9 @@ def spread(source: Source, values: Values) -> Spread:
     unlaunched = told is not None and all(last_name(call.func) != "launch" for call in source.calls)
     jax = next((call for call in source.calls if source.origin(call.func) == _BY_JAX), None)
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
+    unmet = jax is not None and argument(jax, "coordinator_address", 0) is None
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi,
-                  _plain(source, jax is not None), jax is not None and argument(jax, "coordinator_address", 0) is None)  # fmt: skip
+                  _plain(source, jax is not None), unmet)  # fmt: skip
 
 
 def _plain(source: Source, by_jax: bool) -> str:

@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import PurePath
 
-from argosy.workflows.script.composer import composer
 from argosy.workflows.script.domain import Table, Unknown
 from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.hugging_face import PARSERS, transformers
@@ -50,8 +49,6 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
     """What the script's calls say; None where no library saves. ``own``: the script saves whole states itself."""
     imported = source.packages
     if (found := ray_train(source, values)) is not None:
-        return found
-    if "composer" in imported and (found := composer(source, values)) is not None:
         return found
     if imported & {"lightning", "pytorch_lightning"} and lightning_alone(source, values) is None:
         return _lightning(source, values, settings) or _composed(source, settings)
