@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, either
 from argosy.workflows.script.places import SavedAt
-from argosy.workflows.script.source import Function, Source, last_name
+from argosy.workflows.script.source import Source, last_name
 from argosy.workflows.script.turns import only_better
 from argosy.workflows.script.values import OUTSIDE, Values
 from argosy.workflows.script.writers import (
@@ -36,9 +36,6 @@ _OF_EACH_RANK = {
 """Of calls that write a folder: which library it is, and what it writes in each rank."""
 _LOOKS = ("exists", "isfile")
 _COPIES = ("copy", "copyfile", "copy2")
-_MOST_CALLERS = 10
-"""Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
-_ABOUT_SAVING = ("save", "checkpoint", "ckpt", "snapshot", "output", "out_")
 
 
 def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tuple[str, Flag | None], ...]]:
@@ -61,13 +58,12 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             )
             whole = whole or holds_a_state(call, source, values)
             needed = values.machine.needed(call)
-            unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
+            unless = needed[-1].name if needed else ""
             if (
-                _is_of_dataset(call, source)
-                or in_memory(target, values)
+                in_memory(target, values)
                 or only_measured(call, source, values)
                 or _is_cached(call, target, source, values)
-                or (needed is None and not unless and _never(call, source, values))
+                or (needed is None and _never(call, source, values))
             ):
                 continue
             if (moved := moves(call)) is not None and not _is_of_a_save(moved[0], values, written):
@@ -126,12 +122,6 @@ def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers
     return [call for call in saving if values.machine.needed(call) is not None or is_called_back(call, source)]
 
 
-def _is_of_dataset(call: ast.Call, source: Source) -> bool:
-    """Whether a dataset keeps there what it has read."""
-    kind = source.class_of(call)
-    return kind is not None and any(last_name(base).endswith("Dataset") for base in kind.bases)
-
-
 def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values, depth: int = 1) -> bool:
     """Whether a file is made once, where it is not there yet: ``if exists(path): ... else: torch.save(data, path)``."""
     names = {ast.unparse(each) for each in (target, *values.bindings.origins(target))}
@@ -184,34 +174,6 @@ def _by_one_rank(call: ast.Call, source: Source) -> bool:
         if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) and each.lineno < call.lineno:
             tests.append(each.test)
     return any(word in ast.unparse(test) for test in tests for word in ("main_process", "is_master", "rank == 0"))
-
-
-def _unless(call: ast.Call, source: Source, values: Values, depth: int = 3) -> str:
-    """The flag that must be given so that the call is made: ``if args.save_model:``, also around all callers."""
-    below: ast.AST = call
-    for above in source.above(call):
-        if isinstance(above, ast.If) and below in above.body:
-            both = isinstance(above.test, ast.BoolOp) and isinstance(above.test.op, ast.And)
-            for part in above.test.values if both and isinstance(above.test, ast.BoolOp) else [above.test]:
-                flag = values.conditions.absent(_asked(part))
-                if flag is not None and any(word in flag.attribute for word in _ABOUT_SAVING):
-                    return flag.name
-        if isinstance(above, Function):
-            callers = values.bindings.calls_of(above)
-            asked = callers if depth and len(callers) <= _MOST_CALLERS else []
-            needed = [_unless(each, source, values, depth - 1) for each in asked]
-            return needed[0] if needed and all(needed) else ""
-        below = above
-    return ""
-
-
-def _asked(test: ast.expr) -> ast.expr:
-    """What the test wants to be there: X of ``X``, ``X is not None``, ``X == "epoch"``, ``isinstance(X, int)``."""
-    if isinstance(test, ast.Compare) and not isinstance(test.ops[0], ast.Is | ast.NotEq):
-        return test.left
-    if isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance" and test.args:
-        return test.args[0]
-    return test
 
 
 def _with_copies(source: Source, values: Values, found: dict[tuple[str, str], SavedAt]) -> list[SavedAt]:
