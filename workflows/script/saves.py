@@ -21,7 +21,6 @@ from argosy.workflows.script.writers import (
     in_memory,
     is_called_back,
     moves,
-    only_measured,
     pickles_a_state,
     targets,
     temporary,
@@ -61,7 +60,6 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             unless = needed[-1].name if needed else ""
             if (
                 in_memory(target, values)
-                or only_measured(call, source, values)
                 or _is_cached(call, target, source, values)
                 or (needed is None and _never(call, source, values))
             ):
