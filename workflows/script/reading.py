@@ -16,7 +16,7 @@ from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.fields import fields
-from argosy.workflows.script.flags import Flag, declared, of_call, of_training_arguments
+from argosy.workflows.script.flags import Flag, declared, of_call
 from argosy.workflows.script.given import by_place, given
 from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.hints import ASKED, folders, ways
@@ -106,7 +106,6 @@ def _facts(
     ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
-    flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None and not settings.hydra else ()))
     loads = loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named))
     facts = ScriptFacts(
         flags=flags,
