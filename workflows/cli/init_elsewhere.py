@@ -38,21 +38,6 @@ def with_words(refused: str, script: str, given: Sequence[str], words: Sequence[
     return f"{refused}; with {' '.join(words)} it saves below that one: `{whole}`"
 
 
-def undeclared(facts: ScriptFacts, given: Sequence[str]) -> list[tuple[str, str]]:
-    """The words that no parser of the script was seen to take, as where a loop declares them, and what that means."""
-    names = {name for flag in facts.flags for name in (flag.name, *flag.aliases)}
-    pairs = zip(given, (*given[1:], ""), strict=False)
-    told = ((word.partition("=")[0], word.partition("=")[2] or after) for word, after in pairs
-            if re.match(r"--?[A-Za-z]", word))  # fmt: skip
-    known = {part for each in facts.saves for part in each.folder.split("/")}
-    lacks = [word for word, value in dict(told).items() if word not in names and value and value[0] != "-"
-             and not shortened(word, facts.flags) and not {*value.split("/")} & known]  # fmt: skip
-    if not lacks or not facts.saves or facts.trainer is not None or not any(name.startswith("-") for name in names):
-        return []
-    why = "no parser seen takes them: if they say where it saves or what it goes on from, the lines above are wrong"
-    return [(", ".join(lacks), f"{why}; name that with --opaque, --include and --resume-arg")]
-
-
 def among(flag: Flag, args: tuple[str, ...], flags: Sequence[Flag] = ()) -> bool:
     """Whether the arguments give the flag, also where argparse takes the first letters of its name."""
     words = [word.partition("=")[0] for word in args]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import account, goes_on, held, resume_words, to_write, words_of
+from argosy.workflows.cli.init_account import account, goes_on, resume_words, to_write, words_of
 from argosy.workflows.script.facts import ScriptFacts
-from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.values import OUTSIDE
 
 MOST_LINES = 3
@@ -38,12 +36,6 @@ def refused(facts: ScriptFacts) -> InputError:
             f"the one the script runs in, after --, as in `argosy init SCRIPT -- {say}`{more}"
         )
     for each in facts.saves:
-        if (outside := _of_default(facts, each.folder)) is not None:
-            flag, say = outside, " ".join(words_of(outside.name, "VALUE"))
-            return InputError(
-                f"SCRIPT: {each.where} saves where {flag.name} says, which is {each.folder} by default; name a folder "
-                f"below the one the script runs in, after --, as in `argosy init SCRIPT -- {say}`"
-            )
         begins = (value for value in facts.written if len(value) > 1 and each.folder.startswith(value.rstrip("/")))
         if (value := max(begins, key=len, default="")) and (each.folder.startswith(OUTSIDE) or is_empty(each.folder)):
             key, file = facts.written[value]
@@ -67,7 +59,7 @@ def refused(facts: ScriptFacts) -> InputError:
         if facts.set_off is not None:
             where, stands = facts.set_off
             return InputError(f"SCRIPT: {seen}: {where} has `{stands}`; write True there, and call argosy init again")
-    if not facts.saves and facts.sure.isdisjoint(lines) and (kept := facts.ended or held(facts)) and lines:
+    if not facts.saves and facts.sure.isdisjoint(lines) and (kept := facts.ended) and lines:
         only, flag = kept
         say = " ".join(words_of(flag.name, "VALUE")) if flag.takes_value else flag.name
         return InputError(f"SCRIPT: {only}; say it after --, as in `argosy init SCRIPT -- {say}`")
@@ -144,16 +136,6 @@ def _going_on(facts: ScriptFacts) -> str:
     lines = "" if facts.loop is None else facts.loop.lines("FOLDER/argosy.pt", facts.end)
     more = lines and f" For it to go on write:\n{lines}"
     return f"{told}{more}"
-
-
-def _of_default(facts: ScriptFacts, folder: str) -> Flag | None:
-    """The flag whose default, which is more than a text, begins a folder that lies outside."""
-    for flag in facts.flags if folder.startswith(OUTSIDE) else ():
-        for each in ast.walk(flag.node) if flag.node is not None else ():
-            text = each.value if isinstance(each, ast.Constant) and isinstance(each.value, str) else ""
-            if len(text) > 1 and folder.startswith(text.rstrip("/")):
-                return flag
-    return None
 
 
 def is_empty(path: str) -> bool:
