@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, Way, by_script, lines_of, one_file
+from argosy.workflows.cli.init_unflagged import LAST, Way, by_script, lines_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.places import fixed
-from argosy.workflows.script.resuming import COUNTS, NUMBERED
+from argosy.workflows.script.resuming import COUNTS
 from argosy.workflows.script.trainer import TrainerFacts
 
 
@@ -136,25 +136,20 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     whole = {each.pattern for each in facts.saves if each.whole}
     several = len(patterns) > 1 and any("*" in each for each in patterns) and not {*patterns} <= whole
     several = several and not (facts.trainer is not None and facts.trainer.unit)
-    several = (several or _is_in_tree(facts, flag, patterns)) and flag.attribute not in facts.folders
-    if several and (glob := one_file(facts, folder, patterns)):
-        told = f"{{newest:{glob}}}" if "*" in glob else f"{folder}/{glob}"
-        why = f"{declares} with a value; {told} stands for the file of what was written last"
-        return Way([*words_of(flag.name, told), *_with_number(facts, flag, glob)], why)
-    if several and len(patterns) > 1:
+    several = several and flag.attribute not in facts.folders
+    if several:
         one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
         why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
         say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in one)
         return Way([], f"{why}; say which, as in {say}: until then every restart begins anew")
     if "*" not in checkpoint:
         return Way(words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value")
-    number = _with_number(facts, flag, patterns[0]) if len(patterns) == 1 else []
     newest = "{newest}"
     if any(each.folder == folder and "*" not in each.pattern and fnmatchcase(each.pattern, patterns[0])
            and not LAST.fullmatch(each.pattern) for each in facts.saves if patterns):  # fmt: skip
         newest = f"{{newest:{only_numbered(patterns[0])}}}"  # the best of them is no state to go on from
     why = f"{declares} with a value; {newest} stands for what was written last"
-    return Way([*words_of(flag.name, newest), *number], why)
+    return Way(words_of(flag.name, newest), why)
 
 
 def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> Way | None:
@@ -171,18 +166,3 @@ def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> Way | None:
     known = trainer.start[:1] not in (";", "")
     line = f"; for it to go on write {trainer.start}, and call argosy init again" if known else ""
     return Way([], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}")
-
-
-def _is_in_tree(facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> bool:
-    """Whether a checkpoint is a folder, in which the flag names a file."""
-    trees = len(patterns) == 1 and patterns[0].endswith("/**/*")
-    return trees and flag.attribute in facts.files - facts.folders
-
-
-def _with_number(facts: ScriptFacts, flag: Flag, glob: str) -> list[str]:
-    """``--resume_epoch 10`` beside the file of epoch 10, where its name is all that tells it."""
-    whole = any(each.whole for each in facts.saves)
-    named = (each for each in facts.flags if each.takes_value and each != flag and NUMBERED.search(each.attribute)
-             and each.attribute not in facts.unread)  # fmt: skip
-    other = next(named, None)
-    return [] if other is None or whole or "*" not in Path(glob).name else words_of(other.name, f"{{step:{glob}}}")

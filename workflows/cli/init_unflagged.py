@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +22,6 @@ LAST = re.compile(
 """So is the file called, among others that are numbered or the best, that each save writes anew."""
 MAYBE = re.compile(r"^(resume|restore|restart|continue|reload|load)(_from)?(_checkpoint|_ckpt|_path|_model)?$")
 """So is a flag called of which it was not seen what the script does with it."""
-_BESIDE = re.compile(r"(?i)(^|[_.-])(opt|optim|optimi[sz]er|ema|sched|scheduler|scaler|amp|rng|best|final)(?![a-z])")
-"""So is a file called, in parts of its name, that is not the one a script is told of."""
 
 
 class Way(NamedTuple):
@@ -84,7 +80,7 @@ def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns:
 
 def _asked_for(facts: ScriptFacts, asked: Asked, folder: str, patterns: Sequence[str]) -> Way:
     """Of a setting that no flag gives: the words that set it, or where to write what it goes on from."""
-    glob = patterns[0] if len(patterns) == 1 else one_file(facts, folder, patterns)
+    glob = patterns[0] if len(patterns) == 1 else ""
     states = {*patterns} <= {each.pattern for each in fixed(facts.saves) if each.whole and each.folder == folder}
     if asked.words and (glob or states):
         told = "{newest}" if states or len(patterns) == 1 else f"{{newest:{glob}}}"
@@ -115,15 +111,3 @@ def _joined(words: Sequence[str], value: str) -> list[str]:
     """``--options key=value``, and ``key value``; a ``=`` in a path says something to Hydra if it is not quoted."""
     value = f"'{value}'" if words[-1].startswith("++") else value
     return [*words[:-1], words[-1] + value] if words[-1].endswith("=") else [*words, value]
-
-
-def one_file(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> str:
-    """The glob, below the folder, of the one file among several that a script is told of; "" where none is certain."""
-    found = {os.path.relpath(f"{each.folder}/{each.pattern}", folder): each for each in facts.saves if not each.unless}
-    # Of trees that libraries write no file is known.
-    kept = {glob: each for glob, each in found.items() if glob[:2] != ".." and "**" not in glob
-            and any(fnmatchcase(glob, one) or glob == one for one in patterns)}  # fmt: skip
-    states = [glob for glob, each in kept.items() if each.whole]
-    alike = states or [glob for glob in kept if not _BESIDE.search(Path(glob).name)]
-    last = [glob for glob in alike if LAST.fullmatch(Path(glob).name)]
-    return last[0] if last else alike[0] if len(alike) == 1 else ""
