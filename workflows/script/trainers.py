@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -17,13 +16,12 @@ from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.ray_train import ray_train
 from argosy.workflows.script.resuming import folders_of_deepspeed
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, started
 from argosy.workflows.script.values import Values
 
 _OF_ARGUMENTS = "Trainer.from_argparse_args"
 _ZERO = "zero_optimization"
-_SAVER = re.compile(r"\.ModelCheckpoint$")
 _PARTS = frozenset({"DeepSpeedStrategy", "FSDPStrategy", "ModelParallelStrategy"})
 """Whose checkpoints may be folders."""
 
@@ -120,7 +118,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     saver = next((call for call in source.calls if last_name(call.func) in kinds), None)
     # Before Lightning 1.0 one text named the folder and the files.
     old = None if saver is None else argument(saver, "filepath")
-    place = old or (argument(saver, "dirpath", 0) if saver is not None else _written_place(source))
+    place = old or (None if saver is None else argument(saver, "dirpath", 0))
     devices = argument(trainer, "devices")
     by_cli, by_flags = last_name(trainer.func) == "LightningCLI", _OF_ARGUMENTS in ast.unparse(trainer.func)
     resumes = "variable" if by_cli or by_flags else resumes_by(source.calls, "fit", "ckpt_path")
@@ -217,17 +215,6 @@ def _setting_of_fit(calls: Sequence[ast.Call], trainer: ast.Call) -> list[str]:
     given = [argument(call, "ckpt_path") for call in calls if last_name(call.func) == "fit"]
     given.append(argument(trainer, "resume_from_checkpoint"))
     return [each.attr for each in given if isinstance(each, ast.Attribute)]
-
-
-def _written_place(source: Source) -> ast.expr | None:
-    """The folder of a ModelCheckpoint that is written down: ``{"target": "...ModelCheckpoint", "params": {...}}``."""
-    for node in source.nodes:
-        pairs = dict(written_out(node))
-        named = [plain(pairs.get(key)) or "" for key in ("target", "_target_", "class_path")]
-        for each in (node, pairs.get("params"), pairs.get("init_args")) if any(map(_SAVER.search, named)) else ():
-            if each is not None and (place := dict(written_out(each)).get("dirpath")) is not None:
-                return place
-    return None
 
 
 def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
