@@ -129,7 +129,6 @@ def _going_on(facts: ScriptFacts) -> str:
         or facts.restores
         or facts.may_go_on
         or facts.trainer is not None
-        or facts.asked_for is not None
     ):
         return ""
     told = "\nNothing was seen that makes it go on: every restart may begin anew."

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from argosy.workflows.script.account import Seen
-from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.data import DataFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.lines import Loop
@@ -57,8 +56,6 @@ class ScriptFacts:
     """Where calls stand that it comes to from its first line."""
     enough: str = ""
     """Where it loads what it saved with nothing but the flag that makes it go on."""
-    asked_for: Asked | None = None
-    """A setting with the path that it goes on from, where no flag is of that name, and the place."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
     of_model: tuple[Flag, str] | None = None

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.asked import asked_for
 from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
@@ -128,7 +127,6 @@ def _facts(
         restored_by=loading_flag(source, values, whole, bool(loads)),
         finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, values, flags, settings, whole),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source, values.machine.calls),
