@@ -54,8 +54,6 @@ def _turns_again(
     kept = [each for each in fixed(facts.saves) if each.folder == folder and each.pattern in patterns]
     if kept and all(each.better for each in kept):
         yield f"{kept[0].where} saves only if {kept[0].better}: a restart takes the turns since the best again"
-    if facts.anew and words and not any("{" in word for word in words):
-        yield f"{facts.anew} gives each start a number of its own: a restart may find nothing there"
 
 
 def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:

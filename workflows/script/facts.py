@@ -75,7 +75,6 @@ class ScriptFacts:
     tells: bool = False  # whether a callback of ours tells each step
     models_only: bool = False  # whether it gives no state to anything but models
     at_end: str = ""  # where it saves, if that is only behind the loops that train
-    anew: str = ""  # where each start gets a number of its own
     loop: Loop | None = None
     """Where it counts its epochs or steps; none where a library owns the ranks,
     whose own calls save and load."""

@@ -12,7 +12,6 @@ from argosy.workflows.script.domain import Absent
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
-from argosy.workflows.script.turns import next_number
 from argosy.workflows.script.values import Values
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
@@ -35,7 +34,6 @@ _LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow", "fvcore", "detec
 def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
     """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
     late, wholes = _late(source, values, places), _wholes(values, places)
-    same = [each for each in wholes if not next_number(source, values, [each])]  # no other start finds those
     for call in (call for call in source.calls if call not in late and not _is_asked_for(call, source, values)):
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
@@ -49,7 +47,7 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
             continue
         for glob in (glob for each in asked for glob in values.guesses(each)):
             parts = PurePosixPath(glob).parts
-            if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in same):
+            if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in wholes):
                 return source.where(call)
     return ""
 

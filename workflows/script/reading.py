@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
@@ -42,7 +42,7 @@ from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
-from argosy.workflows.script.turns import at_end, next_number
+from argosy.workflows.script.turns import at_end
 from argosy.workflows.script.values import Values
 
 Places = Sequence[SavedAt]
@@ -162,9 +162,6 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         beside=beside(source, values, flag) if flag is not None or facts.loads else {},
         enough=enough(source, values, places, flag),
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
-        anew=next_number(
-            source, values, [PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places]
-        ),
         reads_beside=looks_beside(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),
     )

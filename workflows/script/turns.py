@@ -5,20 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
 
 from argosy.workflows.script.learned import means
-from argosy.workflows.script.lines import LEARNS, chains, loops_around
-from argosy.workflows.script.places import SavedAt, of_save
-from argosy.workflows.script.source import Function, Source, counted, last_name
+from argosy.workflows.script.lines import LEARNS, chains
+from argosy.workflows.script.places import SavedAt
+from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import targets, wrappers_of
 
 _BEST = re.compile(r"(?i)best|lowest|highest|improved|better")
 _ADVANCES = re.compile(r"(?i)(^|_)(epoch|step|iter|iteration|turn|time|now)s?$")
-_LOOKS = ("exists", "isdir", "is_dir", "isfile", "is_file")
-_LISTS = ("listdir", "glob", "iglob", "iterdir", "scandir")
 _DEEPEST = 2
 
 
@@ -97,37 +93,3 @@ def _is_better(test: ast.expr, node: ast.If, values: Values) -> bool:
     kept = {(ast.unparse(target), ast.unparse(each.value)) for each in ast.walk(node) if isinstance(each, ast.Assign)
             for target in each.targets}  # fmt: skip
     return any(map(_BEST.search, sides)) or bool(kept & {(sides[0], sides[1]), (sides[1], sides[0])})
-
-
-def next_number(source: Source, values: Values, wholes: Sequence[PurePosixPath]) -> str:
-    """Where each start gets a number that no other has for a folder above ``wholes``: of those that are there the next
-    one; "" for nowhere.
-    """
-    wholes = [each for each in wholes if "*" in str(each.parent) and not of_save(str(each.parent))]
-    for node in source.nodes if wholes else ():
-        if isinstance(node, ast.While) and any(counted(each) is not None for each in ast.walk(node)):
-            looks = isinstance(node.test, ast.Call) and last_name(node.test.func) in _LOOKS
-            asked = [node.test] if isinstance(node.test, ast.Call) and looks else []
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and ast.unparse(node.right) == "1":
-            shown = [node.left, *(values.bindings.bound(node.left) if isinstance(node.left, ast.Name) else ())]
-            shown += [one for each in shown for name in ast.walk(each) if isinstance(name, ast.Name)
-                      for one in values.bindings.bound(name)]  # fmt: skip
-            calls = [one for each in shown for one in ast.walk(each) if isinstance(one, ast.Call)]
-            first = any(last_name(each.func) in ("max", "len") for each in calls) and not any(
-                loops_around(node, source)
-            )
-            asked = [each for each in calls if first and last_name(each.func) in _LISTS]
-        else:
-            continue
-        known = [glob for call in asked for each in (*call.args[:1], call.func) for glob in values.guesses(
-            each.value if isinstance(each, ast.Attribute) and each is call.func else each)]  # fmt: skip
-        if any(_numbers(PurePosixPath(glob, more), whole) for glob in known for more in ("", "*") for whole in wholes):
-            return source.where(node)
-    return ""
-
-
-def _numbers(asked: PurePosixPath, whole: PurePosixPath) -> bool:
-    """Whether what is asked for is a folder above, of which a number is not known."""
-    above = whole.parts[: len(asked.parts)]
-    return len(above) == len(asked.parts) < len(whole.parts) and "*" in above[-1] and (
-        all(map(fnmatchcase, above, asked.parts)))  # fmt: skip
