@@ -27,7 +27,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if facts.at_end and not goes_on:
         why = f"{facts.at_end} saves only when its loop has ended; {why}"
     elif goes_on:
-        why += "".join(f"; but {each}" for each in _turns_again(facts, words, folder, patterns, anew=not bare))
+        why += "".join(f"; but {each}" for each in _turns_again(facts, folder, patterns))
         wanted = wanted or bool(facts.at_end)
     if bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
@@ -35,19 +35,8 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     return words, f"{why}{lines_of(facts, folder) if wanted else ''}"
 
 
-def _turns_again(
-    facts: ScriptFacts, words: Sequence[str], folder: str, patterns: Sequence[str], anew: bool
-) -> Iterator[str]:
-    """What a restart takes again, or too much, though it goes on; ``anew``: whether it is asked what its loop counts
-    from.
-    """
-    told = {flag.attribute for flag in facts.flags if flag.name in words}
-    loop = facts.loop if anew and facts.trainer is None else None
-    if loop is not None and loop.anew and loop.anew.rpartition(".")[2] not in told:
-        yield (
-            f"{loop.where} counts from {loop.anew} whatever was loaded: a restart takes all turns again, unless "
-            f"{loop.counter} is saved and loaded, too"
-        )
+def _turns_again(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Iterator[str]:
+    """What a restart takes again though it goes on."""
     if facts.at_end:
         yield f"{facts.at_end} saves only when its loop has ended: what is killed before begins anew"
         return

@@ -45,8 +45,6 @@ class Loop:
     """Whether several ranks come to it."""
     imports: str
     """What its file does not import, and needs."""
-    anew: str = ""
-    """The number that it counts from whatever was loaded; "" where that is not certain."""
     end: int | None = None
     """Its last turn, where the script says it."""
     turn: str = ""
@@ -171,23 +169,8 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
     start = next(name for name in ("start", "start_at", "_start") if name not in named)
     header, first = _begun_at(*holder, start)
-    anew = first if _is_whole(loop, holder[1], values) else ""
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
-                ", ".join(lacks), anew, last_turn(holder[1], values))  # fmt: skip
-
-
-def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:
-    """Whether each start takes all turns: nothing but constants and flags bound it, and nothing leaves a turn out."""
-    parts = [part for each in call.args
-             for part in ((each.left, each.right) if isinstance(each, ast.BinOp) else (each,))]  # fmt: skip
-    kept = ([*values.bindings.bound(each)] if isinstance(each, ast.Name) else [each] for each in parts)
-    parts = [each[0] if len(each) == 1 else one for each, one in zip(kept, parts, strict=True)]
-    names = [each for each in parts if isinstance(each, ast.Attribute)]
-    flags = [flag for each in names if (flag := values.flag(each.attr)) is not None]
-    known = all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)
-    left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
-    set_later = {*values.bindings.attributes} & {flag.attribute for flag in flags}
-    return known and len(flags) == len(names) and not set_later and not any(left)
+                ", ".join(lacks), last_turn(holder[1], values))  # fmt: skip
 
 
 def _turn_of(counter: str, loop: Turning, source: Source) -> str:
