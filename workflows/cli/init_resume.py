@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, Way, by_script, lines_of
+from argosy.workflows.cli.init_unflagged import Way, by_script, lines_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.places import fixed
 from argosy.workflows.script.resuming import COUNTS
 from argosy.workflows.script.trainer import TrainerFacts
@@ -53,8 +51,6 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
         )
     flag = facts.resume_flag()
     other = facts.restored_by
-    if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
-        flag = None  # a file of somebody's choice; its own it finds itself
     switch = flag is not None and not flag.takes_value
     if flag is not None and switch and facts.enough:
         return Way([flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then")
@@ -97,10 +93,6 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
         count = {each.name for seen in facts.seen_loads for each in seen.flags if COUNTS.search(each.attribute)}
         which = f", and which file {', '.join(sorted(count))} say: name them with --resume-arg" if count else ""
         return Way([] if count else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}")
-    states = {each.unless: each.where for each in facts.saves if each.whole}
-    if states and "" not in states:
-        needed, where = next(iter(states.items()))
-        return Way([], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --")
     if stands_for(flag) == STEP and "*" in checkpoint:
         why = f"{declares}; {STEP} stands for the number in the name of what was written last"
         return Way(words_of(flag.name, STEP), why)
@@ -132,9 +124,6 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     if "*" not in checkpoint:
         return Way(words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value")
     newest = "{newest}"
-    if any(each.folder == folder and "*" not in each.pattern and fnmatchcase(each.pattern, patterns[0])
-           and not LAST.fullmatch(each.pattern) for each in facts.saves if patterns):  # fmt: skip
-        newest = f"{{newest:{only_numbered(patterns[0])}}}"  # the best of them is no state to go on from
     why = f"{declares} with a value; {newest} stands for what was written last"
     return Way(words_of(flag.name, newest), why)
 

@@ -28,7 +28,6 @@ from argosy.workflows.script.ranks import launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
     file_flags,
-    finds_a_state,
     folder_flags,
     goes_on,
     loading_flag,
@@ -125,7 +124,6 @@ def _facts(
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
         restored_by=loading_flag(source, values, whole, bool(loads)),
-        finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},

@@ -158,12 +158,6 @@ def _is_below(path: ast.expr) -> bool:
     return plain(path.args[-1]) is not None or ".pt" in ast.unparse(path.args[-1])
 
 
-def finds_a_state(source: Source, values: Values) -> bool:
-    """Whether a state of an optimizer is loaded whose path no flag names."""
-    known = (call for call in source.calls if call.args and last_name(call.func) == "load")
-    return any(feeds_an_optimizer(call, source) and not _flags_of(call.args[0], values) for call in known)
-
-
 def _flags_of(path: ast.expr, values: Values) -> list[Flag]:
     return [*values.machine.flags_in(path), *values.flags_alone(path)] or [*filter(None, [values.untold(path)])]
 
