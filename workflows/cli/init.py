@@ -31,10 +31,6 @@ OUT = "out"
 """The folder that a variable names, where the script has none."""
 KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
-RANKS_OF_A_NODE = 8
-"""As most nodes with GPUs have."""
-CLI_OF_FABRIC = "LT_CLI_USED"
-"""So ``fabric run`` tells a script that the ranks are started, where it does not launch them itself."""
 OF_JAX = (
     "initialize(f\"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}\", int(os.environ['WORLD_SIZE']), "
     "int(os.environ['RANK']))"
@@ -100,7 +96,6 @@ def command(
         guess.put("script", relative, "")
     here = path.resolve().parent == Path.cwd()
     environ |= {"PYTHONPATH": facts.started} if facts.started not in ("", "module") and here else {}
-    environ |= {CLI_OF_FABRIC: "1"} if facts.ranks.unlaunched else {}
     uri = dataset_uri(dataset, facts.data, args)
     args = _arguments(guess, facts.data, args, uri, environ)
     if facts.stays:
@@ -176,8 +171,7 @@ def _arguments(
         guess.lines.append(f"env = {{ {', '.join(f'{name} = {json.dumps(text)}' for name, text in environ.items())} }}")
         reason = "it says where the script writes" if OUT in environ.values() else ""
         reason = reason or ("the script imports what lies there" if "PYTHONPATH" in environ else "")
-        launched = "the script leaves it to `fabric run` to launch its Fabric" if CLI_OF_FABRIC in environ else ""
-        reasons = (reason, launched, filled if "{data}" in environ.values() else "")
+        reasons = (reason, filled if "{data}" in environ.values() else "")
         guess.why.append((guess.lines[-1], "; ".join(filter(None, reasons))))
     return args
 
@@ -240,10 +234,6 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
     elif facts.ranks.by is None:
         why = facts.ranks.only or "the script uses neither DDP, FSDP nor deepspeed"
         nodes, each, why = 1, 1, f"{why}: one process"
-    elif facts.ranks.told is not None:
-        nodes, each = facts.ranks.told[0], facts.ranks.told[1] or here or 1
-        known = "its devices say" if facts.ranks.told[1] else "there are GPUs; change it with -j NxP"
-        why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; Fabric takes as many ranks as {known}"
     elif facts.ranks.plain:
         nodes, each, why = 2, 1, f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}: a process for all devices of a node"
         why = f"{why}; let it say {OF_JAX} there, or else it meets nobody" if facts.ranks.unmet else why
@@ -251,9 +241,6 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         nodes, each = (1, here) if here else (1 if facts.ranks.node else 2, 2)
         why = f"this machine has {here} GPUs" if here else "change it with -j NxP"
         why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; {why}"
-        if (parts := facts.ranks.parts) and nodes * each % parts:
-            each = here or min(parts, RANKS_OF_A_NODE)
-            nodes, why = -(-parts // each), f"{why}; one copy of the model lies over {parts} ranks, as its flags say"
         if facts.ranks.node:
             why += f"; {facts.ranks.node}: one node only"
     guess.put("nnodes", nodes, "")

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import prod
 from pathlib import Path
 
 from argosy.workflows.script.account import flag_tests
@@ -25,7 +24,6 @@ _PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
 _BY_NUMBER = re.compile(r"(?i)rank[_-]?\*")
-_PARTS = re.compile(r"^((tensor|pipeline|context)(_model)?_parallel_(size|degree)|[tpc]p_(size|degree))$")
 _DIGITS = 5
 _BY_JAX = "jax.distributed.initialize"
 _WITHOUT_TORCH = ("jax", "flax", "tensorflow", "xgboost", "lightgbm")
@@ -46,10 +44,6 @@ class Spread:
     only: str = ""
     node: str = ""
     alike: bool = False  # each rank has all of the model
-    told: tuple[int, int] | None = None
-    """The nodes, and the ranks on each (0: as many as there are GPUs), that a Fabric takes, and no others."""
-    unlaunched: bool = False  # whether that is left to whoever starts the script
-    parts: int = 1  # over how many ranks one copy of the model lies, as the flags say
     mpi: str = ""  # where MPI tells each rank which it is
     plain: str = ""  # the package that it trains with, if that needs no torch
     unmet: bool = False  # whether jax.distributed is not told where to meet
@@ -75,14 +69,10 @@ def spread(source: Source, values: Values) -> Spread:
         *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip
     node = node or next((f"{source.where(call)} takes the rank of all nodes for a GPU's number" for call in taken), "")
     mpi = _by_mpi(source, values)
-    fabric = next((call for call in source.calls if last_name(call.func) == "Fabric" and by is not None
-                   and call in values.machine.calls), None)  # fmt: skip
-    told = None if fabric is None else _of_fabric(fabric, values)
-    unlaunched = told is not None and all(last_name(call.func) != "launch" for call in source.calls)
     jax = next((call for call in source.calls if source.origin(call.func) == _BY_JAX), None)
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
     unmet = jax is not None and argument(jax, "coordinator_address", 0) is None
-    return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi,
+    return Spread(by, cuda, only, node or _files_of_ranks(source), alike, mpi,
                   _plain(source, jax is not None), unmet)  # fmt: skip
 
 
@@ -90,25 +80,6 @@ def _plain(source: Source, by_jax: bool) -> str:
     # A tokenizer of transformers needs no torch.
     with_torch = _WITH_TORCH - {"transformers"} if by_jax else _WITH_TORCH
     return "" if source.packages & with_torch else next(filter(source.packages.__contains__, _WITHOUT_TORCH), "")
-
-
-def _parts(values: Values) -> int:
-    given = (text or "" for name, text in values.conditions.given.items() if _PARTS.search(name))
-    return prod(max(int(text), 1) for text in given if text.isdecimal() and len(text) < _DIGITS)
-
-
-def _of_fabric(call: ast.Call, values: Values) -> tuple[int, int]:
-    nodes, each = (_number(call, name, values) for name in ("num_nodes", "devices"))
-    return max(nodes, 1), max(each, 0)
-
-
-def _number(call: ast.Call, name: str, values: Values) -> int:
-    """What a call is given by that name, which a flag may say; 0: not known."""
-    known, node = values.machine.unpacked.get(call, {}).get(name), argument(call, name)
-    # What flags say of devices is not followed.
-    shown = [] if node is None else [node, *(values.bindings.bound(node) if isinstance(node, ast.Name) else ())]
-    told = (str(each) for each in (known, *(values.conditions.flag(last_name(each)) for each in shown)))
-    return next((int(text) for text in told if text.isdecimal() and len(text) < _DIGITS), 0)
 
 
 def _is_global(node: ast.expr) -> bool:
