@@ -226,12 +226,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         )
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
-    apart = {each.folder for each in usable}
     way = facts.resume_flag()
-    if facts.loads and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
-        # It may look for any of them by itself: the model in one folder, its optimizer in another.
-        patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
-        return above, list(include) or patterns, f"{first.where} saves there"
     if way is not None and way.attribute in facts.newest:
         # None of them is taken for the newest: what is saved once below, at the end, may lie among them.
         below = [each for each in usable if each.folder.startswith(f"{first.folder}/") and "*" not in each.pattern]
@@ -254,28 +249,11 @@ def _of_our_lines(usable: list[SavedAt]) -> list[SavedAt]:
 def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str) -> tuple[str, list[str], str]:
     """The files, too, that it reads beside the checkpoint when it goes on, as long as {newest} is none of them."""
     flag = facts.resume_flag()
-    named = flag is not None and flag.takes_value and stands_for(flag) != STEP
-    newest = f"{folder}/{[*patterns, '*'][0]}"
-    if flag is not None and flag.attribute in facts.folders:
-        newest = str(Path(newest).parent)
-    first = patterns[0].split("/")[0] if patterns else ""
-    alone = len(patterns) == 1 and any(each.whole for each in facts.saves) and "/" in patterns[0]
+    if flag is not None and flag.takes_value and stands_for(flag) != STEP and "*" in [*patterns, "*"][0]:
+        return folder, patterns, why
     for path, where in facts.beside.items():
-        above = str(Path(path).parent)
-        common = folder if above.startswith(OUTSIDE) else os.path.commonpath([folder, above]) or "."
-        if folder != above and (common == "." or above.startswith(OUTSIDE) or
-                                (named and common not in (folder, above))):  # fmt: skip
-            continue
-        name = os.path.relpath(path, common)
-        if named and "*" in newest:
-            top, _, below = name.partition("/")
-            if not (alone and common == folder and below and fnmatchcase(top, first)):
-                continue
-            name = f"{first}/{below}"  # beside each of them
-        if folder != common:
-            patterns = [f"{os.path.relpath(folder, common)}/{each}" for each in patterns]
-            folder = common
-        if not any(fnmatchcase(name, each) for each in patterns):
+        name = os.path.relpath(path, folder)
+        if not (name.startswith("..") or any(fnmatchcase(name, each) for each in patterns)):
             patterns, why = [*patterns, name], f"{why}; {where} reads {name} to go on"
     return folder, patterns, why
 

@@ -24,7 +24,6 @@ _PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
 _BY_NUMBER = re.compile(r"(?i)rank[_-]?\*")
-_DIGITS = 5
 _BY_JAX = "jax.distributed.initialize"
 _WITHOUT_TORCH = ("jax", "flax", "tensorflow", "xgboost", "lightgbm")
 _WITH_TORCH = frozenset(
