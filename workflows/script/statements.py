@@ -174,8 +174,6 @@ class Statements(Expressions):
         kind = next((name for each in node.decorator_list if (name := last_name(each)) in
                      ("property", "cached_property", "staticmethod", "classmethod", "setter")), "")  # fmt: skip
         value: Value = FunctionValue(node, frame, frame.owner, kind=kind)
-        if node.name == "fromfile" and frame.owner is not None and "onfig" in frame.owner.node.name:
-            value = self.library("Config.fromfile")  # a copy of mmcv's: what it does to a file is known
         if kind != "setter":
             self.write(frame.names, node.name, value)
             self._decorate(node, value, frame)
