@@ -19,7 +19,7 @@ from argosy.workflows.script.flags import Flag, declared, of_call
 from argosy.workflows.script.given import by_place, given
 from argosy.workflows.script.going_on import enough, loaded
 from argosy.workflows.script.hints import ASKED, folders, ways
-from argosy.workflows.script.library_lines import library_lines
+from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.outside import folder_lacks, put_inside
 from argosy.workflows.script.own_ranks import own_ranks
@@ -144,7 +144,7 @@ def _facts(
 
 def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loop | None:
     """None of the script's own where each rank has a part, or a model of its own, which one file would not hold."""
-    return (loop_of(source, values, distributed) if alike else None) or library_lines(source, values)
+    return (loop_of(source, values, distributed) if alike else None) or keras_lines(source, values)
 
 
 def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:

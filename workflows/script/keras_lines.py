@@ -15,7 +15,7 @@ _KERAS = """\
         {model}.fit({given})"""
 
 
-def library_lines(source: Source, values: Values) -> Loop | None:
+def keras_lines(source: Source, values: Values) -> Loop | None:
     """Around the call that trains; None where Keras does not, or where it is called again and again."""
     for call in source.calls:
         library = values.machine.named(call.func).partition(".")[0]
