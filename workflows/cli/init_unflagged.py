@@ -40,7 +40,7 @@ def by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if facts.may_go_on:
         named = "; ".join(facts.may_go_on)
-        why = f"{why}; by its name {named} may make it go on: if so, name it with --resume-arg"
+        why = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg"
     if facts.loop is not None and facts.trainer is None:
         return Way([], why, lines=True)
     told = f". {account(facts)}" if facts.seen_loads else ""
