@@ -11,7 +11,7 @@ from argosy.workflows.cli.init_unflagged import Way, by_script, lines_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.places import fixed
-from argosy.workflows.script.resuming import COUNTS
+from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
 
@@ -52,6 +52,12 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     flag = facts.resume_flag()
     other = facts.restored_by
     switch = flag is not None and not flag.takes_value
+    counts = (each for each in facts.flags if each.takes_value and NUMBERED.search(each.attribute))
+    if flag is not None and switch and (counted := next(counts, None)) is not None:
+        why = (
+            f"{flag.where} declares {flag.name}, and {counted.where} {counted.name}, which numbers what it goes on from"
+        )
+        return Way([flag.name, *words_of(counted.name, STEP)], why)
     if flag is not None and switch and facts.enough:
         return Way([flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then")
     if facts.loads and switch and other is not None and other != flag:
