@@ -48,9 +48,8 @@ def ways(source: Source, settings: Settings) -> tuple[str, ...]:
 def _declared(source: Source) -> Iterator[str]:
     for call in source.calls:
         names = [text for each in call.args if (text := plain(each) or "").startswith("-")]
-        if last_name(call.func) == "add_argument" and names:
-            if any(_WAY.search(name.lstrip("-")) for name in names):
-                yield f"{max(names, key=len)} ({source.where(call)})"
+        if last_name(call.func) == "add_argument" and any(_WAY.search(name.lstrip("-")) for name in names):
+            yield f"{max(names, key=len)} ({source.where(call)})"
     for node in source.nodes:
         name = node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else ""
         if _WAY.search(name) and source.class_of(node) is not None and source.function_of(node) is None:
