@@ -18,7 +18,7 @@ FOLDER = re.compile(
 """So is called what names the folder of a run, or of its checkpoints."""
 _WAY = re.compile(
     r"(?i)(^|[_.-])((auto[_-]?)?(resume|restore|restart)|continue)(?!\w*_(id|optim\w*|only)$)|"
-    r"(^|[_.-])load_(latest|path|checkpoint|ckpt|model)|^(re)?load$|^(autoresume|read_checkpoint)"
+    r"(^|[_.-])(re)?load_(latest|path|checkpoint|ckpt|model)|^(re)?load$|^(autoresume|read_checkpoint)"
 )
 _NEWEST = re.compile(r"(?i)resume|latest|continue")
 
