@@ -16,8 +16,7 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
 from argosy.workflows.cli.init_refused import is_empty, refused
-from argosy.workflows.cli.init_resume import resume
-from argosy.workflows.cli.init_unflagged import LAST, OURS
+from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.places import SavedAt, fixed

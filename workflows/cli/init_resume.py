@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import Way, by_script, lines_of
+from argosy.workflows.cli.init_account import STEP, account, stands_for, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.places import fixed
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
+
+OURS = "argosy.pt"
+"""So is the file called of the lines that make a script go on."""
+LAST = re.compile(
+    r"(((checkpoint|ckpt|model)[-_])?(last|latest|current)|checkpoint|ckpt)([-_]?(checkpoint|ckpt|model))?\.\w+(\.tar)?"
+)
+"""So is the file called, among others that are numbered or the best, that each save writes anew."""
+
+
+class Way(NamedTuple):
+    """The words that make a script go on, and why these, or none."""
+
+    words: list[str]
+    why: str
+    lines: bool = False
+    """Whether the lines follow that make its own loop go on."""
 
 
 def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
@@ -30,7 +47,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
         wanted = True
-    return words, f"{why}{lines_of(facts, folder) if wanted else ''}"
+    return words, f"{why}{_lines_of(facts, folder) if wanted else ''}"
 
 
 def _turns_again(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Iterator[str]:
@@ -70,14 +87,14 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
 
 
 def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> Way:
-    """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
+    """What the flag, or else the script's library, is given; or why nothing is."""
     if flag is not None:
-        switch = None if flag.takes_value else Way([flag.name], f"{flag.where} declares {flag.name}")
-        told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
-        return switch or told
+        if not flag.takes_value:
+            return Way([flag.name], f"{flag.where} declares {flag.name}")
+        return _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
-    return by_script(facts, folder, patterns)
+    return _by_script(facts, folder, patterns)
 
 
 def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way | None:
@@ -120,18 +137,14 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     declares = f"{flag.where} declares {flag.name}"
     whole = {each.pattern for each in facts.saves if each.whole}
     several = len(patterns) > 1 and any("*" in each for each in patterns) and not {*patterns} <= whole
-    several = several and not (facts.trainer is not None and facts.trainer.unit)
-    several = several and flag.attribute not in facts.folders
-    if several:
+    if several and not (facts.trainer is not None and facts.trainer.unit) and flag.attribute not in facts.folders:
         one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
         why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
         say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in one)
         return Way([], f"{why}; say which, as in {say}: until then every restart begins anew")
     if "*" not in checkpoint:
         return Way(words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value")
-    newest = "{newest}"
-    why = f"{declares} with a value; {newest} stands for what was written last"
-    return Way(words_of(flag.name, newest), why)
+    return Way(words_of(flag.name, "{newest}"), f"{declares} with a value; {{newest}} stands for what was written last")
 
 
 def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> Way | None:
@@ -148,3 +161,43 @@ def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> Way | None:
     known = trainer.start[:1] not in (";", "")
     line = f"; for it to go on write {trainer.start}, and call argosy init again" if known else ""
     return Way([], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}")
+
+
+def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
+    """Where no flag makes it go on: what it does by itself, or the lines to write."""
+    if facts.init_from is not None:
+        return Way(["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'")
+    if facts.loads:
+        return Way([], f"{facts.loads} looks for it and goes on by itself")
+    if facts.of_model is not None:
+        return _of_model(facts, *facts.of_model, folder, patterns)
+    why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
+    if facts.may_go_on:
+        named = "; ".join(facts.may_go_on)
+        why = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg"
+    if facts.loop is not None and facts.trainer is None:
+        return Way([], why, lines=True)
+    told = f". {account(facts)}" if facts.seen_loads else ""
+    return Way([], f"{why}{'' if facts.may_go_on else '; name what makes the script go on with --resume-arg'}{told}")
+
+
+def _lines_of(facts: ScriptFacts, folder: str) -> str:
+    """What to write for it to go on, around its own loop; "" where none is known."""
+    if facts.loop is None or facts.trainer is not None:
+        return ""
+    lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
+    return f". For it to go on write, and call argosy init again:\n{lines}"
+
+
+def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]) -> Way:
+    """Of a flag with the path of a model that the script begins with."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    numbered = [each for each in patterns if "*" in Path(each).name]
+    path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
+    if len(patterns) > 1 and len(numbered) == 1:
+        path = f"{{newest:{numbered[0]}}}"
+    words = [] if len(numbered) > 1 else words_of(flag.name, path)
+    say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
+    why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
+    newest = f"; with {say} it begins with the newest model" if words else ""
+    return Way([], f"{why}{newest}", lines=True)
