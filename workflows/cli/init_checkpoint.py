@@ -236,25 +236,13 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     ):
         # With ** the newest is the folder that they lie in.
         patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]
-    return _with_beside(facts, first.folder, patterns, f"{first.where} saves there")
+    return first.folder, patterns, f"{first.where} saves there"
 
 
 def _of_our_lines(usable: list[SavedAt]) -> list[SavedAt]:
     """Where the lines that init gives save the whole state, the folders that ranks write together only hold it up."""
     alone = any(each.pattern == OURS for each in usable)
     return [each for each in usable if not (alone and each.library)]
-
-
-def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str) -> tuple[str, list[str], str]:
-    """The files, too, that it reads beside the checkpoint when it goes on, as long as {newest} is none of them."""
-    flag = facts.resume_flag()
-    if flag is not None and flag.takes_value and stands_for(flag) != STEP and "*" in [*patterns, "*"][0]:
-        return folder, patterns, why
-    for path, where in facts.beside.items():
-        name = os.path.relpath(path, folder)
-        if not (name.startswith("..") or any(fnmatchcase(name, each) for each in patterns)):
-            patterns, why = [*patterns, name], f"{why}; {where} reads {name} to go on"
-    return folder, patterns, why
 
 
 def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
@@ -265,6 +253,6 @@ def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     last = [each for each in whole if LAST.fullmatch(Path(each.pattern).name)]
     if newest and len(whole) > 1 and last and not facts.newest.get(flag.attribute if flag else ""):
         return [each.pattern for each in last[:1]]
-    # A number names all files that bear it, and what lies beside the file is read, too.
-    newest = newest and (flag is None or stands_for(flag) != STEP) and not facts.reads_beside
+    # A number names all files that bear it.
+    newest = newest and (flag is None or stands_for(flag) != STEP)
     return [each.pattern for each in (whole if whole and newest else places)]

@@ -63,14 +63,10 @@ class ScriptFacts:
     """Flag -> the word that makes it look for its newest checkpoint."""
     variables: tuple[str, ...] = ()
     """Variables of the environment that may say where it writes."""
-    beside: Mapping[str, str] = field(default_factory=dict)
-    """Files that it reads beside the checkpoint when it goes on, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
-    reads_beside: bool = False
-    """Whether files beside that one are loaded, too."""
     tells: bool = False  # whether a callback of ours tells each step
     models_only: bool = False  # whether it gives no state to anything but models
     at_end: str = ""  # where it saves, if that is only behind the loops that train

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
@@ -32,7 +31,6 @@ from argosy.workflows.script.resuming import (
     goes_on,
     loading_flag,
     loads_models_only,
-    looks_beside,
     model_flag,
     words_for_newest,
 )
@@ -157,10 +155,8 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
         seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
-        beside=beside(source, values, flag) if flag is not None or facts.loads else {},
         enough=enough(source, values, places, flag),
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
-        reads_beside=looks_beside(source, values, flag),
         models_only=facts.trainer is None and loads_models_only(source, values),
     )
 

@@ -130,22 +130,6 @@ def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
     )
 
 
-def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
-    """Whether the script reads what lies beside the file that the flag names: ``dirname(args.resume)``."""
-    if flag is None:
-        return False
-    for node in source.nodes:
-        if isinstance(node, ast.Call) and last_name(node.func) == "dirname" and node.args:
-            asked = node.args[0]
-        elif isinstance(node, ast.Attribute) and node.attr in ("parent", "replace", "with_name", "with_suffix"):
-            asked = node.value
-        else:
-            continue
-        if flag in values.flags_alone(asked) or key_of(asked) == flag.attribute:
-            return True
-    return False
-
-
 def _is_below(path: ast.expr) -> bool:
     """Whether it is a file whose name is written down, in a folder."""
     if isinstance(path, ast.JoinedStr):
