@@ -75,8 +75,6 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
             f"{flag.where} declares {flag.name}, and {counted.where} {counted.name}, which numbers what it goes on from"
         )
         return Way([flag.name, *words_of(counted.name, STEP)], why)
-    if flag is not None and switch and facts.enough:
-        return Way([flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then")
     if facts.loads and switch and other is not None and other != flag:
         return Way([], f"{facts.loads} looks for it and goes on by itself")
     if flag is not None and switch and other is not None and other != flag:

@@ -53,8 +53,6 @@ class ScriptFacts:
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
-    enough: str = ""
-    """Where it loads what it saved with nothing but the flag that makes it go on."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
     of_model: tuple[Flag, str] | None = None

@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
-from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
@@ -48,16 +47,6 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
         for glob in (glob for each in asked for glob in values.guesses(each)):
             parts = PurePosixPath(glob).parts
             if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in wholes):
-                return source.where(call)
-    return ""
-
-
-def enough(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag | None) -> str:
-    """Where it loads a file that it saves, with nothing but ``flag``; "" for nowhere."""
-    for call in source.calls if flag is not None else ():
-        if last_name(call.func) == "load" and values.machine.needed(call) == (flag,):
-            paths = [glob for each in call.args[:1] for glob in values.guesses(each)]
-            if any(fnmatchcase(path, str(PurePosixPath(one.folder, one.pattern))) for path in paths for one in places):
                 return source.where(call)
     return ""
 

@@ -16,7 +16,7 @@ from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.fields import fields
 from argosy.workflows.script.flags import Flag, declared, of_call
 from argosy.workflows.script.given import by_place, given
-from argosy.workflows.script.going_on import enough, loaded
+from argosy.workflows.script.going_on import loaded
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import Loop, loop_of
@@ -37,7 +37,6 @@ from argosy.workflows.script.resuming import (
 from argosy.workflows.script.saves import saves
 from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
-from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
 from argosy.workflows.script.turns import at_end
 from argosy.workflows.script.values import Values
@@ -102,7 +101,7 @@ def _facts(
     ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
-    loads = loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named))
+    loads = loaded(source, values, (*fixed(places), *named))
     facts = ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -155,16 +154,9 @@ def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: t
         tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
         seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
-        enough=enough(source, values, places, flag),
         at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
         models_only=facts.trainer is None and loads_models_only(source, values),
     )
-
-
-def _of_trainer(trainer: TrainerFacts | None) -> tuple[SavedAt, ...]:
-    """The folders that it writes, where the script may look for the newest by itself."""
-    known = trainer is not None and trainer.folder is not None and bool(trainer.marker)
-    return (SavedAt(trainer.folder or "", "checkpoint-*", ""),) if known and trainer is not None else ()
 
 
 def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:
