@@ -97,11 +97,7 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield folder, "/**/*"
     elif name in ("save", "async_save", "save_state_dict") and (place := _of_dcp(call, keywords, values)) is not None:
         yield place, "/**/*"
-    elif (
-        name in ("savez", "savez_compressed")
-        and call.args
-        and (source.packages & {"jax", "flax"} or _is_read_again(call, source, values))
-    ):
+    elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:
         yield call.args[0], ""  # beside torch such a file is more likely data
     elif name == "dump" and pickles_a_state(call, source, values):
         yield call.args[1], ""
@@ -174,13 +170,6 @@ def pickles_a_state(call: ast.Call, source: Source, values: Values) -> bool:
     pickles = len(call.args) > 1 and values.machine.named(call.func) in _PICKLES
     return pickles and (_WHOLE.search(last_name(call.args[0])) is not None
                         or holds_a_state(call, source, values, _LEARNT))  # fmt: skip
-
-
-def _is_read_again(call: ast.Call, source: Source, values: Values) -> bool:
-    """Whether a script without torch reads what it writes there."""
-    loads = [each for each in source.calls if last_name(each.func) == "load" and each.args]
-    known = {*values.guesses(call.args[0])} if "torch" not in source.packages else set()
-    return any(known.intersection(values.guesses(each.args[0])) for each in loads)
 
 
 def _is_bytes_of_flax(call: ast.Call, source: Source) -> bool:
