@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from argosy.workflows.cli.init_account import STEP, account, stands_for, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.places import fixed
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -41,23 +40,13 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     bare = words and facts.models_only
     if facts.at_end and not goes_on:
         why = f"{facts.at_end} saves only when its loop has ended; {why}"
-    elif goes_on:
-        why += "".join(f"; but {each}" for each in _turns_again(facts, folder, patterns))
-        wanted = wanted or bool(facts.at_end)
+    elif facts.at_end:
+        why += f"; but {facts.at_end} saves only when its loop has ended: what is killed before begins anew"
+        wanted = True
     if bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
         wanted = True
     return words, f"{why}{_lines_of(facts, folder) if wanted else ''}"
-
-
-def _turns_again(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Iterator[str]:
-    """What a restart takes again though it goes on."""
-    if facts.at_end:
-        yield f"{facts.at_end} saves only when its loop has ended: what is killed before begins anew"
-        return
-    kept = [each for each in fixed(facts.saves) if each.folder == folder and each.pattern in patterns]
-    if kept and all(each.better for each in kept):
-        yield f"{kept[0].where} saves only if {kept[0].better}: a restart takes the turns since the best again"
 
 
 def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -12,7 +11,6 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, either
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, last_name
-from argosy.workflows.script.turns import only_better
 from argosy.workflows.script.values import OUTSIDE, Values
 from argosy.workflows.script.writers import (
     BY_SAVER,
@@ -47,7 +45,6 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     for call in _come_to(calls, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
             known = values.guesses(target) if ending[:1] != "/" else values.folders(target)
-            better = only_better(call, source, values)
             globs = _branches([each for each in known if each.strip("*/")])
             several = ending[:1] == "/" and not _by_one_rank(call, source)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if several else ("", "")
@@ -82,11 +79,9 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             paths = [PurePosixPath(glob + ends[glob]) for glob in globs if not temporary(glob)]
             for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
-                saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank, better)
+                saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
                 if found.setdefault((folder, pattern), saved).unless and not unless:
                     found[folder, pattern] = saved
-                elif not better:
-                    found[folder, pattern] = replace(found[folder, pattern], better="")
     pickled = _pickled(source, values, {each.folder for each in found.values()})
     unclear += [(each.where, values.untold(target)) for target, each in pickled if each.folder.startswith(OUTSIDE)]
     kept = [*_with_copies(source, values, found), *(each for _, each in pickled)]
