@@ -43,12 +43,6 @@ def refused(facts: ScriptFacts) -> InputError:
                 f"SCRIPT: {each.where} saves where {key} of {file} says, which is {value}; write a folder below the "
                 "one the script runs in there"
             )
-    if facts.inside is not None:
-        line, where = facts.inside
-        return InputError(
-            f"SCRIPT: {facts.saves[0].where} saves into {facts.saves[0].folder}, outside the folder that it runs in, "
-            f"which is all that is kept; write `{line}` behind {where}, and call argosy init again"
-        )
     lines = [f"{each.where}: {each.folder}" for each in facts.saves]
     seen_at = {each.where for each in facts.saves}
     lines += [where for where, _ in facts.unclear_saves if where not in seen_at]

@@ -45,8 +45,6 @@ class ScriptFacts:
     """The flag that says that torchrun starts its ranks, where it is not given."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
-    inside: tuple[str, str] | None = None
-    """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
     alone: bool = False  # whether its ranks know nothing of each other
     no_folder: bool = False  # whether nothing seems to make the folder that it saves into
     skipped: frozenset[str] = frozenset()

@@ -20,7 +20,6 @@ from argosy.workflows.script.going_on import loaded
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import Loop, loop_of
-from argosy.workflows.script.outside import folder_lacks, put_inside
 from argosy.workflows.script.own_ranks import own_ranks
 from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.ranks import launched, launcher, spread
@@ -34,7 +33,7 @@ from argosy.workflows.script.resuming import (
     model_flag,
     words_for_newest,
 )
-from argosy.workflows.script.saves import saves
+from argosy.workflows.script.saves import folder_lacks, saves
 from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
@@ -117,7 +116,6 @@ def _facts(
         ranks=ranks,
         launched=launched(source, values, flags, settings),
         launcher=launcher(source, values),
-        inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
         restored_by=loading_flag(source, values, whole, bool(loads)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -31,6 +32,9 @@ _OF_EACH_RANK = {
     "save": (DCP, "__{rank}_*.distcp"), "async_save": (DCP, "__{rank}_*.distcp"),
 }  # fmt: skip
 """Of calls that write a folder: which library it is, and what it writes in each rank."""
+_MAKES = re.compile(
+    r"(?i)mkdir|makedir|(make|create|ensure|prepare|setup|init)\w*(dir|folder|path)|copytree|Writer|save_"
+)
 _LOOKS = ("exists", "isfile")
 _COPIES = ("copy", "copyfile", "copy2")
 
@@ -193,3 +197,19 @@ def _pickled(source: Source, values: Values, folders: set[str]) -> list[tuple[as
                and not _is_cached(call, call.args[1], source, values))  # fmt: skip
     return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in counted
             if not folders or str(path.parent) in folders]  # fmt: skip
+
+
+def folder_lacks(source: Source, values: Values, places: Sequence[SavedAt]) -> bool:
+    """Whether ``torch.save`` is called, which makes no folder, and nothing that is called reads as if it made one; what
+    is known to make another, as a writer of logs does its own, makes none of these.
+    """
+    saved = any(source.origin(call.func) == "torch.save" for call in source.calls)
+    makes = (call for call in source.calls if _MAKES.search(last_name(call.func)))
+    known = ([*values.folders(call.args[0])] if call.args else [] for call in makes)
+    return saved and not any(not each or any(_is_near(one, each) for one in places) for each in known)
+
+
+def _is_near(place: SavedAt, folders: Sequence[str]) -> bool:
+    """Whether one of the folders is that, lies in it or above it, as far as it is known."""
+    known = [f"{each.partition('*')[0]}/" for each in folders]
+    return any(each.startswith(("/", f"{place.folder}/")) or f"{place.folder}/".startswith(each) for each in known)
