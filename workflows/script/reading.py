@@ -101,7 +101,7 @@ def _facts(
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     loads = loaded(source, values, (*fixed(places), *named))
-    facts = ScriptFacts(
+    return ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
         saves=places,
@@ -133,28 +133,19 @@ def _facts(
         may_go_on=ways(source, settings),
         started=source.started(cwd),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
+        no_folder=folder_lacks(source, values, fixed(places)),
+        ended=ended_by(source, values),
+        tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
+        seen_loads=loaded_by(source, values),
+        set_off=set_off(source, values, {where for where, _ in unclear}),
+        at_end=at_end(source, values, places) if trainer is None else "",
+        models_only=trainer is None and loads_models_only(source, values),
     )
-    return _of_its_resume(facts, source, values, fixed(places))
 
 
 def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loop | None:
     """None of the script's own where each rank has a part, or a model of its own, which one file would not hold."""
     return (loop_of(source, values, distributed) if alike else None) or keras_lines(source, values)
-
-
-def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
-    """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
-    flag = facts.resume_flag()
-    return replace(
-        facts,
-        no_folder=folder_lacks(source, values, places),
-        ended=ended_by(source, values),
-        tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
-        seen_loads=loaded_by(source, values),
-        set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
-        at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
-        models_only=facts.trainer is None and loads_models_only(source, values),
-    )
 
 
 def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:
