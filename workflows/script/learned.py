@@ -34,7 +34,7 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
         if name is None or asked is None:
             continue
         if last_name(call.func) in ("train", "parameters") and not call.args and name != "self":
-            models.append(name)
+            models += [] if _is_plain(call, source, values.bindings) else [name]
         elif last_name(call.func) in ("state_dict", "load_state_dict"):
             saved.append(name.removesuffix(".module"))  # of whatever else the script keeps, as an average
             if not _has_each_rank(asked, source, values):
@@ -182,6 +182,14 @@ def means(call: ast.Call, function: Function, source: Source, bindings: Bindings
         return False  # every model and optimizer has them
     alike = (source.class_of(each) for each in bindings.functions[function.name])
     return [each for each in alike if each is not None and _trains(each)] == [kind]
+
+
+def _is_plain(call: ast.Call, source: Source, bindings: Bindings) -> bool:
+    """Whether ``agent.train()`` is a method of a class of the script's own that is no module."""
+    known = (source.class_of(each) for each in bindings.functions.get(last_name(call.func), [])
+             if means(call, each, source, bindings))  # fmt: skip
+    kind = next(known, None)
+    return kind is not None and not any(source.origin(base) for each in _lineage(kind, bindings) for base in each.bases)
 
 
 def _lineage(kind: ast.ClassDef, bindings: Bindings, depth: int = 4) -> Iterator[ast.ClassDef]:
