@@ -135,20 +135,6 @@ CASES = {
         ["--", "--config=c.py"],
         ("work", ["*/ckpts/*.ckpt/**/*"], None, ONE, "line 9 looks for it and goes on by itself"),
     ),
-    "what is pickled beside the files of a folder": (
-        {
-            "train.py": f"{PARSER}p.add_argument('--start_from', default=None)\n{PARSED}"
-            "args.start_from = args.start_from or 'o'\ndef keep(thing, file):\n    pickle.dump(thing, file)\n"
-            "if os.path.isfile(os.path.join(args.start_from, 'infos.pkl')):\n"
-            "    infos = pickle.load(open(os.path.join(args.start_from, 'infos.pkl'), 'rb'))\n"
-            "if os.path.isfile(os.path.join(args.start_from, 'm.pth')):\n"
-            "    optimizer.load_state_dict(torch.load(os.path.join(args.start_from, 'm.pth'))['o'])\n"
-            f"def save(append):\n    {STATE}'o/m%s.pth' % append)\n"
-            "    with open('o/infos%s.pkl' % append, 'wb') as f:\n        keep(1, f)\nsave('')\nsave('-best')\n"
-        },
-        [],
-        ("o", ["m.pth", "m-best.pth", "infos.pkl"], ["--start_from", "o"], ONE, "reads infos.pkl to go on"),
-    ),
     "a switch of Hugging Face's dataclasses takes a value": (
         {
             "train.py": "from dataclasses import dataclass, field\nimport transformers\n@dataclass\n"
@@ -224,12 +210,6 @@ REFUSED = {
         f"{LIGHTNING}class Mine(ModelCheckpoint):\n    pass\n"
         f"pl.Trainer(callbacks=[Mine(dirpath=unknown())]).fit(m, ckpt_path=found)\n",
         "saves where only a run could tell; write the lines above",
-    ),
-    "a folder outside that is put together elsewhere": (
-        f"{PARSER}p.add_argument('--name', default='x')\ndef told():\n"
-        f"    {PARSED}    args.save = '../kept/{{}}'.format(\n        args.name)\n"
-        f"    return args\nargs = told()\nmake(args.save)\n{STATE}args.save + '/m.pt')\n",
-        "write `args.save = 'out'` behind line 7, and call argosy init again",
     ),
     "a saver of a library that is not known": (
         "import engine\nhooks = [engine.ModelSaver(10, conf.out + '/snap')]\n",

@@ -36,18 +36,6 @@ def test_what_only_a_flag_gives_a_name_saves_only_with_it(read) -> None:
     assert found["checkpoint"]["path"] == "o", said
 
 
-def test_what_is_read_beside_by_its_number_is_kept(read) -> None:
-    script = f"{PARSER}p.add_argument('--resume-from-step', type=int, default=-1)\nargs = p.parse_args()\n"
-    script += "def load(n):\n    state = torch.load(f'o/d1/model_{n}.pt')\n"
-    script += f"    with open(f'o/d1/meta_{{n}}.json', 'r') as f:\n        json.load(f)\n{LOAD}"
-    script += "resuming = args.resume_from_step != -1\nif resuming:\n    load(args.resume_from_step)\n"
-    script += f"for n in range(9):\n    {STATE}f'o/d1/model_{{n}}.pt')\n"
-    script += "    with open(f'o/d1/meta_{n}.json', 'w') as f:\n        json.dump({}, f)\n"
-    _, found, said = read({"train.py": script})
-    assert "meta_*.json" in str(found["checkpoint"]["include"]), said
-    assert found["checkpoint"]["resume_args"] == ["--resume-from-step", "{step}"]
-
-
 @pytest.mark.parametrize(
     "looked", ["runs = glob.glob('o/*.pt')\n", "if os.path.isfile('o/1.pt'):\n    open('o/1.pt')\n"]
 )

@@ -57,12 +57,6 @@ WRITTEN = {
         [],
         (["m.pt"], None, ""),
     ),
-    "a file that it reads to go on by itself, and that it writes": (
-        f"{PARSER}if os.path.exists('o/1.pt'):\n{LOADS}    with open('o/id.txt') as f:\n        f.read()\n"
-        f"with open('o/id.txt', 'w') as f:\n    f.write('x')\n{STATE}'o/1.pt')\n",
-        [],
-        (["1.pt", "id.txt"], None, "line 6 reads id.txt to go on"),
-    ),
     "a switch that turns its resume off is not the one that makes it go on": (
         f"{PARSER}p.add_argument('--resume', action='store_true', default=True)\n"
         f"p.add_argument('--no-resume', dest='resume', action='store_false')\n{PARSED}if args.resume:\n{LOADS}"

@@ -125,23 +125,6 @@ def test_a_checkpointer_of_fvcores_goes_on_if_it_is_asked(read) -> None:
     assert "goes on by itself" not in said
 
 
-@pytest.mark.parametrize(
-    ("made", "line"),
-    [
-        ("out = '../model/' + kind\nout += '_a'\nos.makedirs(out)\n", "`out = 'out'` behind line 5"),
-        ("out = Path(__file__).parent / '..' / 'o'\nout.mkdir()\n", "`out = Path('out')` behind line 4"),
-    ],
-)
-def test_the_line_that_puts_a_folder_inside_is_given(read, made: str, line: str) -> None:
-    code, _, said = read(f"{PARSER}{made}{STATE}os.path.join(out, f'{{n}}.pt'))\n")
-    assert (code, line in said) == (2, True), said
-    number, text = int(line.split()[-1]), line.split("`")[1]
-    script = f"{PARSER}{made}".splitlines()
-    script.insert(number, text)
-    _, found, _ = read("\n".join([*script, f"{STATE}os.path.join(out, f'{{n}}.pt'))\n"]))
-    assert found["checkpoint"]["path"] == "out"
-
-
 def test_the_launch_of_detectron2_starts_its_ranks_itself(read) -> None:
     script = "import torch\nfrom detectron2.engine import DefaultTrainer, default_argument_parser, launch\n"
     script += "def main(args):\n    cfg.OUTPUT_DIR\n    trainer = DefaultTrainer(cfg)\n    trainer.train()\n"

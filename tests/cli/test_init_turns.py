@@ -35,11 +35,6 @@ CASES = {
         f"{TURN.replace('    ', '        ')}        hook(epoch)\nrun(keep)\n",
         ("o", ["m.pt"], SAME, "--resume with a value\n"),
     ),
-    "the best alone": (
-        f"{RESUMED}least = 1e9\nfor epoch in range(first, args.epochs):\n{TURN}    if loss < least:\n"
-        f"        least = loss\n        {SAVE}",
-        ("o", ["m.pt"], SAME, "saves only if loss < least: a restart takes the turns since the best again"),
-    ),
     "the best, and each": (
         f"{RESUMED}for epoch in range(first, args.epochs):\n{TURN}    {SAVE}    if loss < best:\n        {SAVE}",
         ("o", ["m.pt"], SAME, "--resume with a value\n"),
@@ -96,11 +91,6 @@ CASES = {
         "import pickle\nfor epoch in range(9):\n    agent.learn()\n"
         "    with open('o/agent.pkl', 'wb') as file:\n        pickle.dump(agent, file)\n",
         ("o", ["agent.pkl"], None, "every restart may begin anew"),
-    ),
-    "arrays that a script without torch reads again": (
-        "import os, numpy as np\nif os.path.exists('o/w.npz'):\n    w = np.load('o/w.npz')['w']\n"
-        "for epoch in range(9):\n    np.savez('o/w.npz', w=w)\n",
-        ("o", ["w.npz"], None, "line 2 looks for it and goes on by itself"),
     ),
     "Keras's own loop": (
         "import keras\nmodel = keras.Sequential([])\nmodel.fit(x, y, epochs=9, callbacks=[own])\n"

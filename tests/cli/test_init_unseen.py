@@ -80,15 +80,6 @@ CASES = {
         },
         (".", ["unet.hdf5"], None, NOTHING),
     ),
-    "a script that loads part of the newest, and leaves the Trainer to begin": (
-        {
-            "train.py": "import os\nfrom transformers import Trainer, TrainingArguments\n"
-            "def newest(folder):\n    for each in os.listdir(folder):\n        if each.startswith('checkpoint'):\n"
-            "            return each\nfound = newest('out')\nmodel = load(found)\n"
-            "Trainer(model, TrainingArguments(output_dir='out')).train()\n"
-        },
-        ("out", None, None, "line 4 looks in the folder by itself, but transformers.Trainer is never told to go on"),
-    ),
     "DeepSpeed's folder, which a flag names": (
         {
             "train.py": "import argparse, deepspeed\np = argparse.ArgumentParser()\np.add_argument('--load_dir')\n"
@@ -212,15 +203,6 @@ CASES = {
         },
         ("kept", ["m.pth"], ["--resume", "True"], "--resume, which is True or False"),
     ),
-    "a switch that is enough, though another flag may name the file": (
-        {
-            "train.py": f"{TORCH}p.add_argument('--resume', action='store_true')\np.add_argument('--ckpt')\n"
-            "a = p.parse_args()\nif a.resume:\n    file = 'kept/latest.pth' if a.ckpt is None else a.ckpt\n"
-            "    opt.load_state_dict(torch.load(file)['optimizer'])\n"
-            f"for name in ('latest', 'best', f'epoch_{{n}}'):\n    {STATE}f'kept/{{name}}.pth')\n"
-        },
-        ("kept", ["latest.pth", "best.pth", "epoch_*.pth"], ["--resume"], "line 8 takes what was saved then"),
-    ),
     "settings that all flags go into": (
         {
             "train.py": f"{TORCH}import yaml\np.add_argument('--out', default='kept')\na = p.parse_args()\n"
@@ -291,11 +273,6 @@ REFUSED = {
         "a = p.parse_args()\nfolder = 'exp/' + datetime.datetime.now().isoformat()\n"
         "if a.load_dir:\n    engine.load_checkpoint(load_dir=a.load_dir)\nengine.save_checkpoint(folder, tag)\n",
         "--resume-arg=--load_dir --resume-arg=FOLDER, which goes on from it",
-    ),
-    "a constant outside": (
-        f"{TORCH}ROOT = '/media/me/model'\n{STATE}os.path.join(ROOT, 'm.pt'))\n",
-        "line 4 saves into /media/me/model, outside the folder that it runs in, which is all that is kept; write "
-        "`ROOT = 'out'` behind line 3",
     ),
     "a save that a setting keeps it from": (
         f"{TORCH}class Args:\n    save: bool = False\nargs = Args()\nif args.save:\n    {STATE}f'o/{{n}}.pt')\n",
