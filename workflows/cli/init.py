@@ -12,7 +12,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_checkpoint import Guess, places, put_checkpoint
-from argosy.workflows.cli.init_elsewhere import among, with_words, words_inside
+from argosy.workflows.cli.init_elsewhere import among, left_behind, with_words, words_inside
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
@@ -111,6 +111,7 @@ def command(
         told = re.sub(r"(?<![$\w])SCRIPT\b", lambda _: shlex.quote(str(script)), str(error))
         more = () if opaque else words_inside(facts, lambda words: _read(script, (*given, *words), named)[0])
         raise InputError(with_words(told, str(script), given, more)) from error
+    guess.why += left_behind(facts.modules, path.resolve().parent)
     text = "\n".join(guess.lines) + "\n"
     _check(text, path)
     _write(path, text, force)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from argosy.workflows.cli.init_checkpoint import places
 from argosy.workflows.script.facts import ScriptFacts
@@ -36,6 +38,15 @@ def with_words(refused: str, script: str, given: Sequence[str], words: Sequence[
     if asked.search(refused):
         return asked.sub(lambda _: f"`{whole}`", refused)
     return f"{refused}; with {' '.join(words)} it saves below that one: `{whole}`"
+
+
+def left_behind(modules: Sequence[Path], folder: Path) -> list[tuple[str, str]]:
+    """The first module that lies, or is a link to one, outside the folder that travels, and how it comes along."""
+    for each in (path.resolve() for path in modules if not path.resolve().is_relative_to(folder)):
+        whole = os.path.commonpath([each, folder])
+        why = "the script imports it, and only the folder of run.toml travels: copy it there, install it where it runs"
+        return [(os.path.relpath(each, folder), f"{why}, or call argosy init in {whole}")]
+    return []
 
 
 def among(flag: Flag, args: tuple[str, ...], flags: Sequence[Flag] = ()) -> bool:

@@ -25,7 +25,7 @@ def refused(facts: ScriptFacts) -> InputError:
     told.sort(key=lambda each: each[0] not in facts.sure)
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
         where, flag = named
-        whole = any(each.where == where and each.file == flag for each in facts.seen_saves)
+        whole = any(each.where == where and each.file and each.file.name == flag.name for each in facts.seen_saves)
         say = " ".join(words_of(flag.name, "out/model.pt" if whole else "VALUE"))
         fixed = {f"{each.where}: {each.folder}" for each in facts.saves if each.folder.startswith(OUTSIDE)
                  and not each.folder.startswith((flag.default or "").rstrip("/") or OUTSIDE)}  # fmt: skip

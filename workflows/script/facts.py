@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from argosy.workflows.script.account import Seen
 from argosy.workflows.script.data import DataFacts
@@ -89,6 +90,7 @@ class ScriptFacts:
     """Where it raises as its flags are, and the flag that this asks for."""
     started: str = ""
     """What it needs to find its modules: to be one itself, or the folder that it is called in in their path."""
+    modules: tuple[Path, ...] = ()  # its own file, and those of what it imports
     stays: str = ""
     """Where it is handed to Hydra, which gives each start a working directory of its own."""
 

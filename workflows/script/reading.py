@@ -132,6 +132,7 @@ def _facts(
         may_save=folders(arguments, settings),
         may_go_on=ways(source, settings),
         started=source.started(cwd),
+        modules=tuple(source.paths.values()),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
         no_folder=folder_lacks(source, values, fixed(places)),
         ended=ended_by(source, values),

@@ -9,6 +9,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -87,7 +88,7 @@ class Values:
         for each in self._flags.values() if outside else ():
             said = (self.conditions.flag(each.attribute) or "").rstrip("/")
             if len(said) > 1 and any(path.startswith(said) for path in outside):
-                return each
+                return replace(each, default=said)
         if outside:
             return None  # whatever a flag of its name says, the script sets it
         if isinstance(node, ast.Name):  # with open(path) as name

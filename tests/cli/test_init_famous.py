@@ -1,0 +1,41 @@
+"""init on what well-known public programs did otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+SAVES = 'torch.save(m, os.path.join(folder, "a.pt"))\n'
+ABSL = "import os, torch\nfrom absl import app, flags\nOUT = flags.DEFINE_string('out', None, 'where')\n"
+ARGPARSE = "import argparse, os, torch\np = argparse.ArgumentParser()\np.add_argument('--out')\na = p.parse_args()\n"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"{ABSL}def main(argv):\n    folder = OUT.value\n    {SAVES}app.run(main)\n",
+        f"{ARGPARSE}folder = a.out\n{SAVES}",
+    ],
+)
+def test_a_folder_elsewhere_that_is_given_is_named_as_it_is(script: str, argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(script)
+    code, _, err = argosy("init", "train.py", "--", "--out=/far/away")
+    assert (code, "saves where --out says, which is /far/away; name a folder below" in err) == (2, True), err
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_what_it_imports_and_does_not_travel_is_said(link: bool, argosy, tmp_path, monkeypatch) -> None:
+    inside = tmp_path / "trainer"
+    inside.mkdir()
+    (tmp_path / "layers.py").write_text("class Net:\n    pass\n")
+    if link:
+        (inside / "layers.py").symlink_to(tmp_path / "layers.py")
+    above = "" if link else "sys.path.append(os.path.join(os.path.dirname(__file__), '..'))\n"
+    (inside / "train.py").write_text(f'import os, sys, torch\n{above}import layers\nfolder = "o"\n{SAVES}')
+    monkeypatch.chdir(inside)
+    code, out, err = argosy("init", "train.py")
+    assert (code, "../layers.py: the script imports it, and only the folder of run.toml travels" in out) == (0, True), (
+        err
+    )
+    assert f"or call argosy init in {tmp_path}\n" in out
+    monkeypatch.chdir(tmp_path)
+    assert "layers.py" not in argosy("init", "trainer/train.py")[1]
