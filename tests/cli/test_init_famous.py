@@ -39,3 +39,47 @@ def test_what_it_imports_and_does_not_travel_is_said(link: bool, argosy, tmp_pat
     assert f"or call argosy init in {tmp_path}\n" in out
     monkeypatch.chdir(tmp_path)
     assert "layers.py" not in argosy("init", "trainer/train.py")[1]
+
+
+def test_a_gpu_that_ddp_is_told_by_the_rank_of_all_nodes_means_one_node(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import os, torch\nimport torch.distributed as dist\n"
+        "from torch.nn.parallel import DistributedDataParallel as DDP\n"
+        f'dist.init_process_group("nccl")\nrank = dist.get_rank()\nm = DDP(m, device_ids=[rank])\nfolder = "o"\n{SAVES}'
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, "  nnodes = 1\n" in out) == (0, True), err
+    assert "line 6 takes the rank of all nodes for a GPU's number: one node only" in out
+
+
+RUNNER = """\
+import os, torch
+class Task:
+    def train_epoch(self, net, opt, sched):
+        self.inner(net=net, opt=opt, sched=sched)
+    def inner(self, net, opt, sched):
+        for x in data:
+            net(x).backward()
+            opt.step()
+            sched.step(cur_step=x)
+class Runner:
+    def __init__(self, task):
+        self.task, self.net = task, Net()
+        self.opt, self.sched = torch.optim.SGD(self.net.parameters(), 0.1), Warmup()
+    def train(self):
+        for epoch in range(9):
+            self.train_epoch(epoch)
+            torch.save(self.net.state_dict(), "o/a.pt")
+    def train_epoch(self, epoch):
+        self.net.train()
+        self.task.train_epoch(net=self.net, opt=self.opt, sched=self.sched)
+Runner(Task()).train()
+"""
+
+
+def test_lines_have_no_name_that_the_loop_has_not(argosy, tmp_path) -> None:
+    """A method of the loop's object, and another's of its name; a schedule that is none of torch's has no state."""
+    (tmp_path / "train.py").write_text(RUNNER)
+    code, out, err = argosy("init", "train.py")
+    saved = '{"self.net": self.net.state_dict(), "self.opt": self.opt.state_dict(), "epoch": epoch}'
+    assert (code, f"torch.save({saved}" in out) == (0, True), out + err

@@ -64,8 +64,8 @@ def spread(source: Source, values: Values) -> Spread:
     parted = any(name in _PARTED for name, _ in names)
     alike = (group and not parted) or (by is not None and by[0] == "Accelerator" and not plugged)
     node = next((f"{source.where(call)} takes the rank on its node for that in the group" for call in own), "")
-    taken = (call for call in source.calls if last_name(call.func) == "set_device" and any(map(_is_global, [
-        *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip
+    taken = (call for call in source.calls for each in _gpus(call)
+             if any(map(_is_global, (each, *values.bindings.origins(each)))))  # fmt: skip
     node = node or next((f"{source.where(call)} takes the rank of all nodes for a GPU's number" for call in taken), "")
     mpi = _by_mpi(source, values)
     jax = next((call for call in source.calls if source.origin(call.func) == _BY_JAX), None)
@@ -79,6 +79,12 @@ def _plain(source: Source, by_jax: bool) -> str:
     # A tokenizer of transformers needs no torch.
     with_torch = _WITH_TORCH - {"transformers"} if by_jax else _WITH_TORCH
     return "" if source.packages & with_torch else next(filter(source.packages.__contains__, _WITHOUT_TORCH), "")
+
+
+def _gpus(call: ast.Call) -> list[ast.expr]:
+    """The numbers of GPUs that it is given: ``set_device(gpu)``, ``DDP(model, device_ids=[gpu])``."""
+    listed = argument(call, "device_ids")
+    return call.args[:1] if last_name(call.func) == "set_device" else getattr(listed, "elts", [])
 
 
 def _is_global(node: ast.expr) -> bool:
