@@ -161,7 +161,8 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if facts.may_go_on:
         named = "; ".join(facts.may_go_on)
-        why = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg"
+        own = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg"
+        why = f"every restart may begin anew; {own}"
     if facts.loop is not None and facts.trainer is None:
         return Way([], why, lines=True)
     told = f". {account(facts)}" if facts.seen_loads else ""
