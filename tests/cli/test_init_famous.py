@@ -83,3 +83,14 @@ def test_lines_have_no_name_that_the_loop_has_not(argosy, tmp_path) -> None:
     code, out, err = argosy("init", "train.py")
     saved = '{"self.net": self.net.state_dict(), "self.opt": self.opt.state_dict(), "epoch": epoch}'
     assert (code, f"torch.save({saved}" in out) == (0, True), out + err
+
+
+def test_the_best_among_numbered_files_is_not_the_newest_to_go_on_from(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse, os, torch\np = argparse.ArgumentParser()\np.add_argument('--resume', default='')\n"
+        "a = p.parse_args()\ndef save(epoch):\n    torch.save({'epoch': epoch, 'optimizer': o}, f'o/c-{epoch}.pth')\n"
+        "if a.resume:\n    state = torch.load(a.resume)\n    optimizer.load_state_dict(state['optimizer'])\n"
+        "for epoch in range(9):\n    save(epoch)\n    if better():\n        save('best')\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'resume_args = ["--resume", "{newest:c-*[0-9].pth}"]' in out) == (0, True), out + err

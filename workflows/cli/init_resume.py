@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 from argosy.workflows.cli.init_account import STEP, account, stands_for, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -131,7 +133,11 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
         return Way([], f"{why}; say which, as in {say}: until then every restart begins anew")
     if "*" not in checkpoint:
         return Way(words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value")
-    return Way(words_of(flag.name, "{newest}"), f"{declares} with a value; {{newest}} stands for what was written last")
+    named = (each.pattern for each in facts.saves if each.folder == folder and "*" not in each.pattern)
+    best = any(fnmatchcase(each, patterns[0]) and not LAST.fullmatch(each) for each in named if patterns)
+    # The best may be no state to go on from, and is written last.
+    newest = f"{{newest:{only_numbered(patterns[0])}}}" if best else "{newest}"
+    return Way(words_of(flag.name, newest), f"{declares} with a value; {newest} stands for what was written last")
 
 
 def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> Way | None:
