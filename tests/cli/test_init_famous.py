@@ -94,3 +94,13 @@ def test_the_best_among_numbered_files_is_not_the_newest_to_go_on_from(argosy, t
     )
     code, out, err = argosy("init", "train.py")
     assert (code, 'resume_args = ["--resume", "{newest:c-*[0-9].pth}"]' in out) == (0, True), out + err
+
+
+def test_a_librarys_load_gives_a_method_of_that_name_nothing(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import numpy as np, torch\nclass Trainer:\n    def save(self, n):\n        torch.save(self.net, f'o/m-{n}.pt')\n"
+        "    def load(self, n):\n        self.net = torch.load(f'{self.folder}/m-{n}.pt')\n"
+        "stats = np.load(path + '.npz')\nTrainer().save(3)\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, "line 6 loads f'{self.folder}/m-{n}.pt'\n" in out) == (0, True), out + err
