@@ -98,9 +98,19 @@ def test_the_best_among_numbered_files_is_not_the_newest_to_go_on_from(argosy, t
 
 def test_a_librarys_load_gives_a_method_of_that_name_nothing(argosy, tmp_path) -> None:
     (tmp_path / "train.py").write_text(
-        "import numpy as np, torch\nclass Trainer:\n    def save(self, n):\n        torch.save(self.net, f'o/m-{n}.pt')\n"
+        "import numpy as np, torch\nclass Trainer:\n"
+        "    def save(self, n):\n        torch.save(self.net, f'o/m-{n}.pt')\n"
         "    def load(self, n):\n        self.net = torch.load(f'{self.folder}/m-{n}.pt')\n"
         "stats = np.load(path + '.npz')\nTrainer().save(3)\n"
     )
     code, out, err = argosy("init", "train.py")
     assert (code, "line 6 loads f'{self.folder}/m-{n}.pt'\n" in out) == (0, True), out + err
+
+
+def test_horovod_that_the_flags_keep_it_from_starts_no_ranks(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        f'{ARGPARSE.replace("--out", "--cluster")}if a.cluster == "azure":\n    import horovod.torch as hvd\n'
+        f'    hvd.init()\nelse:\n    torch.distributed.init_process_group("nccl")\nfolder = "o"\n{SAVES}'
+    )
+    assert 'launcher = "mpirun"' not in argosy("init", "train.py", "--", "--cluster", "local")[1]
+    assert 'launcher = "mpirun"' in argosy("init", "train.py", "--force", "--", "--cluster", "azure")[1]

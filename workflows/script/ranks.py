@@ -167,7 +167,8 @@ def _by_mpi(source: Source, values: Values) -> str:
         tells = [each for each in owners if source.function_of(each) in gone or not values.machine.followed]
     else:
         tells = []
-    tells += [call for call in source.calls if re.fullmatch(r"horovod\.[\w.]*init", source.origin(call.func))]
+    tells += [call for call in source.calls if values.machine.comes_to(call)
+              and re.fullmatch(r"horovod\.[\w.]*init", source.origin(call.func))]  # fmt: skip
     return next(map(source.where, tells), "")
 
 
