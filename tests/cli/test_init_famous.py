@@ -114,3 +114,16 @@ def test_horovod_that_the_flags_keep_it_from_starts_no_ranks(argosy, tmp_path) -
     )
     assert 'launcher = "mpirun"' not in argosy("init", "train.py", "--", "--cluster", "local")[1]
     assert 'launcher = "mpirun"' in argosy("init", "train.py", "--force", "--", "--cluster", "azure")[1]
+
+
+def test_flags_of_a_long_table_are_all_declared(argosy, tmp_path) -> None:
+    table = ", ".join(f"size_{number}={number}" for number in range(60))
+    (tmp_path / "train.py").write_text(
+        f"import argparse, torch\nwords = dict({table}, resume='')\np = argparse.ArgumentParser()\n"
+        "for name, value in words.items():\n    kind = type(value)\n    if value is None:\n        kind = str\n"
+        "    elif isinstance(value, bool):\n        kind = lambda text: text.lower() == 'true'\n"
+        "    p.add_argument(f'--{name}', default=value, type=kind)\na = p.parse_args()\n"
+        "if a.resume:\n    optimizer.load_state_dict(torch.load(a.resume)['optimizer'])\n"
+        "torch.save({'optimizer': optimizer.state_dict()}, 'o/a.pt')\n"
+    )
+    assert 'resume_args = ["--resume", "o/a.pt"]' in argosy("init", "train.py")[1]

@@ -31,7 +31,7 @@ _MOST_TURNS = 8
 _SMALL = 40
 """A loop whose body has at most so many nodes is gone round for each of many elements."""
 _MANY = 400
-_MOST_NODES = 2000
+_MOST_NODES = 8000
 """Of a larger body, in all turns together."""
 _OF_FIRST = re.compile(r"^\w*rank\w*(\(\))? == 0$")
 _OF_PYTHON = ("property", "staticmethod", "classmethod", "dataclass")
