@@ -190,6 +190,11 @@ def test_what_it_writes(name: str, initialized) -> None:
 
 
 REFUSED = {
+    "a folder that is removed at each start": (
+        f"{RESUME}{PARSED}if os.path.exists('o'):\n    shutil.rmtree('o')\nfor n in range(9):\n"
+        f"    {STATE}f'o/{{n}}.pt')\n",
+        "line 6 removes o when it starts, and with it what it saved",
+    ),
     "a save that either of two tests asks for": (
         f"{PARSER}p.add_argument('--every', type=int, default=-1)\np.add_argument('--at')\n{PARSED}"
         "def training(args):\n    if n % args.every == args.every - 1 or n in args.at:\n"

@@ -72,6 +72,12 @@ def put_checkpoint(
             f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
             "in, which is all that is kept; name a folder below that one there, as in 'out'"
         )
+    if opaque is None and facts.removed is not None:
+        where, gone = facts.removed
+        raise InputError(
+            f"SCRIPT: {where} removes {gone} when it starts, and with it what it saved and would go on from; let it do "
+            "so only where nothing is to be gone on from, or not at all, and call argosy init again"
+        )
     folder, patterns, why = _saved(facts, opaque, include)
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)

@@ -52,6 +52,7 @@ class ScriptFacts:
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
+    removed: tuple[str, str] | None = None  # where it removes at each start what it saves into, and the folder
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
     of_model: tuple[Flag, str] | None = None

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
+from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.values import Values
@@ -49,6 +50,22 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
             if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in wholes):
                 return source.where(call)
     return ""
+
+
+def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
+    """Where the script removes, at each start, a folder that it saves into or one above; and the folder."""
+    late, at = _late(source, values, places), {each.where for each in places}
+    saves = [call for call in source.calls if source.where(call) in at]
+    for call in values.machine.sure if values.machine.followed else ():
+        if last_name(call.func) != "rmtree" or not call.args or call in late or any(loops_around(call, source)):
+            continue
+        around = source.function_of(call)
+        near = any(source.function_of(each) is around and not any(loops_around(each, source)) for each in saves)
+        asked = any(_READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
+        for folder in () if near or asked else values.folders(call.args[0]):
+            if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
+                return source.where(call), folder
+    return None
 
 
 def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.Call]:

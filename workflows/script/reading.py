@@ -16,7 +16,7 @@ from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.fields import fields
 from argosy.workflows.script.flags import Flag, declared, of_call
 from argosy.workflows.script.given import by_place, given
-from argosy.workflows.script.going_on import loaded
+from argosy.workflows.script.going_on import loaded, removed
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import Loop, loop_of
@@ -109,6 +109,7 @@ def _facts(
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
         loads=loads,
+        removed=removed(source, values, fixed(places)),
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
         trainer=trainer,
         data=data_facts(source),
