@@ -22,33 +22,6 @@ def read(argosy, tmp_path):
     return call
 
 
-NUMBERED = (
-    "p.add_argument('--epoch', type=int, default=0)\np.add_argument('--every', type=int, default=-1)\n"
-    "opt = p.parse_args()\nif opt.epoch != 0:\n    a.load_state_dict(torch.load('w/a_%d.pth' % opt.epoch))\n"
-    "for epoch in range(opt.epoch, 9):\n    if opt.every != -1 and epoch % opt.every == 0:\n"
-    "        torch.save(a.state_dict(), 'w/a_%d.pth' % epoch)\n"
-    "        torch.save(b.state_dict(), 'w/b_%d.pth' % epoch)\n"
-)
-
-
-def test_the_flag_that_keeps_it_from_saving_is_named_and_the_number_told(read) -> None:
-    code, _, said = read(NUMBERED)
-    assert (code, "saves only with --every" in said, "-- --every VALUE" in said) == (2, True, True), said
-    code, found, said = read(NUMBERED, "--", "--every", "1")
-    assert (found["path"], found["include"]) == ("w", ["a_*.pth", "b_*.pth"]), said
-    assert found["resume_args"] == ["--epoch", "{step}"]
-
-
-@pytest.mark.parametrize("leaves", ["continue", "break", "return"])
-def test_the_flag_without_which_it_leaves_before_it_saves_is_named(leaves: str, read) -> None:
-    flags = "".join(f"p.add_argument('--{name}', action='store_true')\n" for name in ("eval", "dry", "save"))
-    script = f"{flags}a = p.parse_args()\ndef main():\n    if a.eval:\n        return\n    for n in range(3):\n"
-    script += f"        if a.dry:\n            continue\n        if not a.save:\n            {leaves}\n"
-    code, _, said = read(f"{script}        torch.save(m.state_dict(), 'o/m.pt')\nmain()\n")
-    assert (code, "saves only if a.save, and --save is not given" in said) == (2, True), said
-    assert "init train.py -- --save`" in said
-
-
 def test_what_would_keep_it_from_saving_if_it_were_true_is_not_to_be_written(read) -> None:
     script = "p.parse_args()\nclass C:\n    smoke: bool = False\n    every: int = 0\nc = C()\n"
     code, _, said = read(f"{script}if not c.smoke and c.every > 0:\n    torch.save(m.state_dict(), 'o/m.pt')\n")
@@ -67,20 +40,6 @@ def test_where_only_a_run_could_tell_its_own_calls_are_shown(read) -> None:
     assert "line 7 loads args.ckpt, only if args.ckpt (--ckpt is not given)" in said
     assert 'include = ["net_*.pt"]' in said
     assert 'resume_args = ["--ckpt", "{newest}"]' in said
-
-
-def test_the_setting_that_restores_the_optimizer_is_set_by_words(read, tmp_path) -> None:
-    (tmp_path / "c.yml").write_text("model:\n  ckpt: ''\nrun:\n  out: w\n  resume_ckpt_path: null\n")
-    script = "import yaml\nfrom omegaconf import OmegaConf\np.add_argument('--cfg', default='c.yml')\n"
-    script += "p.add_argument('--options', nargs='+')\nargs = p.parse_args()\n"
-    script += "def load_model(path):\n    net.load_state_dict(torch.load(path))\n"
-    script += "def load_state(path):\n    optimizer.load_state_dict(torch.load(path)['optimizer'])\n"
-    script += "cfg = OmegaConf.merge(yaml.safe_load(open(args.cfg)), OmegaConf.from_dotlist(args.options))\n"
-    script += "if cfg.model.ckpt:\n    load_model(cfg.model.ckpt)\n"
-    script += "if cfg.run.resume_ckpt_path is not None:\n    load_state(cfg.run.resume_ckpt_path)\n"
-    script += "torch.save({'optimizer': o}, f'w/c_{n}.pt')\n"
-    _, found, said = read(script)
-    assert found.get("resume_args") == ["--options", "run.resume_ckpt_path={newest}"], said
 
 
 KINDS = {

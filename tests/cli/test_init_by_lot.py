@@ -26,16 +26,6 @@ CASES = {
         [],
         ("kept", ["m.pt"], None, ONE, ""),
     ),
-    "a counter that flags alone bound begins anew whatever was loaded": (
-        {
-            "train.py": f"{RESUME}p.add_argument('--first', type=int, default=1)\n"
-            f"p.add_argument('--epochs', type=int)\n{PARSED}{LOOP}"
-            f"path = args.resume\nif path:\n{LOADED}for epoch in range(args.first, args.epochs + 1):\n"
-            f"{TURN}    {STATE}'o/m.pt')\n"
-        },
-        [],
-        ("o", ["m.pt"], ["--resume", "o/m.pt"], ONE, "counts from args.first whatever was loaded: a restart takes"),
-    ),
     "a rank of all nodes that is taken for a GPU's number": (
         {
             "train.py": f"{PARSER}torch.distributed.init_process_group('nccl')\nrank = torch.distributed.get_rank()\n"
@@ -100,44 +90,6 @@ CASES = {
         [],
         ("o", ["m.pt"], None, (2, 2), "line 5 uses init_process_group; change it with -j NxP"),
     ),
-    "a table that is kept apart from the object, and layers that are given back": (
-        {
-            "train.py": f"{PARSER}import yaml\nclass Config(dict):\n    def __init__(self, path):\n"
-            "        self._told = yaml.safe_load(open(path))\n        self._told['PATH'] = os.path.dirname(path)\n"
-            "    def __getattr__(self, name):\n        if self._told.get(name) is not None:\n"
-            "            return self._told[name]\n"
-            "        return None\nclass Base(torch.nn.Module):\n    def __init__(self, name, config):\n"
-            "        self.file = os.path.join(config.PATH, name + '.pth')\n    def save(self):\n"
-            "        torch.save({'epoch': 1}, self.file)\n"
-            "class Net(Base):\n    def __init__(self, config):\n        super().__init__('net', config)\n"
-            f"p.add_argument('--path', default='./kept')\n"
-            f"{PARSED}Net(Config(os.path.join(args.path, 'c.yml'))).to('cpu').save()\n"
-        },
-        [],
-        ("kept", ["net.pth"], None, ONE, ""),
-    ),
-    "a name that the script makes a file of, and the folders of one checkpoint": (
-        {
-            "train.py": f"{PARSER}p.add_argument('--continue', dest='continue_from')\n{PARSED}def save(name):\n"
-            f"    torch.save({{'epoch': 1, 'model': 1}}, os.path.join('o/models', name))\n"
-            f"    {STATE}os.path.join('o/states', name))\n"
-            "if args.continue_from is not None:\n"
-            "    torch.load(os.path.join('o/models', args.continue_from + '.pth'))\n"
-            "    path = os.path.join('o/states', args.continue_from + '.pth')\n"
-            f"{LOADED}for n in range(9):\n    save('latest.pth')\n    save(str(n) + '.pth')\n"
-        },
-        [],
-        ("o", ["models/*.pth", "states/*.pth"], ["--continue", "latest"], ONE, "latest.pth is written anew"),
-    ),
-    "a path that the script puts its folder before": (
-        {
-            "train.py": f"{RESUME}p.add_argument('--out', default='o/kept')\n{PARSED}if args.resume:\n"
-            f"    path = os.path.join(args.out, args.resume)\n{LOADED}for n in range(9):\n"
-            f"    {STATE}os.path.join(args.out, f'{{n}}.pt'))\n"
-        },
-        [],
-        ("o/kept", ["*.pt"], ["--resume", "../../{newest}"], ONE, "the script puts o/kept/ before it"),
-    ),
     "a path beside a flag that is true or false": (
         {
             "train.py": f"{PARSER}p.add_argument('--resume', type=bool, default=False)\n"
@@ -147,15 +99,6 @@ CASES = {
         },
         [],
         ("o", ["*.pt"], ["--resume", "True", "--checkpoint", "{newest}"], ONE, ""),
-    ),
-    "a folder that the command line gives to go on from": (
-        {
-            "train.py": f"{RESUME}p.add_argument('--out')\n"
-            f"{PARSED}if args.resume and os.path.exists(os.path.join(args.resume, 'last.pth')):\n"
-            f"    path = os.path.join(args.resume, 'last.pth')\n{LOADED}{STATE}os.path.join(args.out, 'last.pth'))\n"
-        },
-        ["--", "--out", "o", "--resume", "o"],
-        ("o", ["last.pth"], None, ONE, "looks for it and goes on by itself"),
     ),
     "settings that a loop lays over defaults": (
         {
@@ -192,20 +135,6 @@ CASES = {
         ["--", "--config=c.py"],
         ("work", ["*/ckpts/*.ckpt/**/*"], None, ONE, "line 9 looks for it and goes on by itself"),
     ),
-    "what is pickled beside the files of a folder": (
-        {
-            "train.py": f"{PARSER}p.add_argument('--start_from', default=None)\n{PARSED}"
-            "args.start_from = args.start_from or 'o'\ndef keep(thing, file):\n    pickle.dump(thing, file)\n"
-            "if os.path.isfile(os.path.join(args.start_from, 'infos.pkl')):\n"
-            "    infos = pickle.load(open(os.path.join(args.start_from, 'infos.pkl'), 'rb'))\n"
-            "if os.path.isfile(os.path.join(args.start_from, 'm.pth')):\n"
-            "    optimizer.load_state_dict(torch.load(os.path.join(args.start_from, 'm.pth'))['o'])\n"
-            f"def save(append):\n    {STATE}'o/m%s.pth' % append)\n"
-            "    with open('o/infos%s.pkl' % append, 'wb') as f:\n        keep(1, f)\nsave('')\nsave('-best')\n"
-        },
-        [],
-        ("o", ["m.pth", "m-best.pth", "infos.pkl"], ["--start_from", "o"], ONE, "reads infos.pkl to go on"),
-    ),
     "a switch of Hugging Face's dataclasses takes a value": (
         {
             "train.py": "from dataclasses import dataclass, field\nimport transformers\n@dataclass\n"
@@ -216,28 +145,6 @@ CASES = {
         },
         ["--", "--output_dir", "o"],
         ("o", None, ["--resume_from_checkpoint", "True"], ONE, "which is True or False"),
-    ),
-    "the settings of a run beside its file, and the first free name": (
-        {
-            "train.py": f"{RESUME}import yaml\nfrom pathlib import Path\n"
-            f"p.add_argument('--fresh', action='store_true')\n{PARSED}"
-            "def free(path):\n    path = Path(path)\n    if path.exists() and not args.fresh:\n"
-            "        path = Path(f'{path}{len(glob.glob(str(path)))}')\n    return path\n"
-            "folder = free('runs/exp')\nif args.resume:\n"
-            "    with open(Path(args.resume).parent.parent / 'opt.yaml') as f:\n        yaml.safe_load(f)\n"
-            f"    path = args.resume\n{LOADED}with open(folder / 'opt.yaml', 'w') as f:\n    yaml.dump(1, f)\n"
-            f"{STATE}folder / 'weights' / 'last.pt')\n"
-        },
-        [],
-        ("runs", ["exp*/weights/last.pt", "exp*/opt.yaml"], ["--resume", "{newest:exp*/weights/last.pt}"], ONE, ""),
-    ),
-    "a link, which is not kept": (
-        {
-            "train.py": f"{PARSER}try:\n    torch.load('o/last.pt')\nexcept FileNotFoundError:\n    pass\n"
-            f"{STATE}f'o/last-{{n}}.pt')\nos.symlink(f'last-{{n}}.pt', 'o/last.pt')\n{STATE}'o/last.pt')\n"
-        },
-        [],
-        ("o", ["last-*.pt", "last.pt"], None, ONE, "which line 8 makes a link, and links are not kept"),
     ),
     "one command's flags are not required by another": (
         {
@@ -283,6 +190,11 @@ def test_what_it_writes(name: str, initialized) -> None:
 
 
 REFUSED = {
+    "a folder that is removed at each start": (
+        f"{RESUME}{PARSED}if os.path.exists('o'):\n    shutil.rmtree('o')\nfor n in range(9):\n"
+        f"    {STATE}f'o/{{n}}.pt')\n",
+        "line 6 removes o when it starts, and with it what it saved",
+    ),
     "a save that either of two tests asks for": (
         f"{PARSER}p.add_argument('--every', type=int, default=-1)\np.add_argument('--at')\n{PARSED}"
         "def training(args):\n    if n % args.every == args.every - 1 or n in args.at:\n"
@@ -294,11 +206,6 @@ REFUSED = {
         "Trainer(args=TrainingArguments(output_dir='/tmp/o')).train()\n",
         "saves into /tmp/o, outside the folder that it runs in",
     ),
-    "a folder that is removed at each start": (
-        f"{RESUME}{PARSED}if os.path.exists('o'):\n    shutil.rmtree('o')\nfor n in range(9):\n"
-        f"    {STATE}f'o/{{n}}.pt')\n",
-        "line 6 removes o when it starts, and with it what it saved",
-    ),
     "weights only": (
         f"{LIGHTNING}pl.Trainer(callbacks=[ModelCheckpoint(dirpath='o', save_weights_only=True)]).fit(m, "
         f"ckpt_path=found)\n",
@@ -308,16 +215,6 @@ REFUSED = {
         f"{LIGHTNING}class Mine(ModelCheckpoint):\n    pass\n"
         f"pl.Trainer(callbacks=[Mine(dirpath=unknown())]).fit(m, ckpt_path=found)\n",
         "saves where only a run could tell; write the lines above",
-    ),
-    "a folder outside, and all that it runs in copied there": (
-        f"{PARSER}out = '../kept'\nos.makedirs(out)\nshutil.copytree('.', out + '/code')\n{STATE}out + '/m.pt')\n",
-        "write `out = 'out'` behind line 3, leave line 5 out, which copies the folder that it runs in",
-    ),
-    "a folder outside that is put together elsewhere": (
-        f"{PARSER}p.add_argument('--name', default='x')\ndef told():\n"
-        f"    {PARSED}    args.save = '../kept/{{}}'.format(\n        args.name)\n"
-        f"    return args\nargs = told()\nmake(args.save)\n{STATE}args.save + '/m.pt')\n",
-        "write `args.save = 'out'` behind line 7, and call argosy init again",
     ),
     "a saver of a library that is not known": (
         "import engine\nhooks = [engine.ModelSaver(10, conf.out + '/snap')]\n",

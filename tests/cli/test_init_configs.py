@@ -6,7 +6,6 @@ import pytest
 
 PARSER = "import argparse, os, sys, torch\np = argparse.ArgumentParser()\n"
 STATE = "torch.save({'epoch': n, 'optimizer': o}, "
-NAMED = "work_dir = './w/{}/'.format(__file__[__file__.rfind('/') + 1:-3])\n"
 
 
 @pytest.fixture
@@ -17,23 +16,6 @@ def read(initialized):
 
 def kept(found) -> tuple[str, list[str] | None]:
     return found["checkpoint"]["path"], found["checkpoint"].get("include")
-
-
-def test_a_file_that_names_its_folder_after_itself_says_where_a_runner_saves(read) -> None:
-    script = f"{PARSER}from runner import Config, Runner\np.add_argument('config')\np.add_argument('--work_dir')\n"
-    script += "args = p.parse_args()\ncfg = Config.fromfile(args.config)\nif args.work_dir is not None:\n"
-    runner = "class Config:\n    @staticmethod\n    def fromfile(path):\n        return parse(path)\n"
-    runner += (
-        "class Runner:\n    def __init__(self, work_dir):\n        self.work_dir = work_dir\n        self.hooks = []\n"
-    )
-    runner += "    def run(self):\n        for each in self.hooks:\n            each.after(self)\n"
-    runner += "import torch\nclass Saver:\n    def after(self, runner):\n"
-    runner += f"        {STATE}runner.work_dir + f'/{{n}}.pt')\n"
-    files = {"train.py": f"{script}    cfg.work_dir = args.work_dir\nRunner(cfg.work_dir).run()\n", "runner.py": runner}
-    _, found, said = read({**files, "configs/a.py": NAMED}, "--", "configs/a.py")
-    assert kept(found) == ("w/a", ["*.pt"]), said
-    _, found, said = read({**files, "configs/a.py": NAMED}, "--", "configs/a.py", "--work_dir", "out")
-    assert kept(found) == ("out", ["*.pt"]), said
 
 
 def test_the_folder_of_mmengine_is_read_as_the_script_makes_it(read) -> None:

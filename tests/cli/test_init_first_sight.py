@@ -101,17 +101,6 @@ def test_a_flag_that_names_a_model_only_is_none_to_go_on_with(read) -> None:
     assert "--resume-arg=--load_weights --resume-arg='{newest}'" in said
 
 
-def test_a_state_that_a_flag_must_ask_for_is_said_so(read) -> None:
-    script = f"{PARSER}from accelerate import Accelerator\np.add_argument('--resume')\n"
-    script += "p.add_argument('--save_state', action='store_true')\nargs = p.parse_args()\na = Accelerator()\n"
-    script += "if args.resume:\n    a.load_state(args.resume)\n"
-    script += "torch.save(model, f'o/m-{n}.pt')\ntorch.save(model, 'o/m.pt')\n"
-    script += "if args.save_state:\n    a.save_state('o/state')\n"
-    _, found, said = read({"train.py": script})
-    assert {"resume_args", "expect"} & {*found} == set(), found
-    assert "saves what --resume goes on from only with --save_state; say it after --" in said
-
-
 def test_a_setting_that_its_reader_must_replace_is_named(read) -> None:
     script = f"{PARSER}import yaml\np.add_argument('--fname')\nargs = p.parse_args()\n"
     script += f"c = yaml.safe_load(open(args.fname))\n{STATE}c['log']['folder'] + '/last.pt')\n"
@@ -132,16 +121,6 @@ def test_a_trainer_is_asked_for_the_newest_only_where_that_is_what_it_is_given(r
     for more, resume in (("", ["--resume_from_checkpoint", "{newest}"]), (wanted, None)):
         _, found, said = read({"train.py": script + more + train}, "--", "--output_dir", "o")
         assert (found.get("path"), found.get("resume_args")) == ("o", resume), said
-
-
-def test_a_file_that_is_read_beside_the_checkpoint_is_kept_with_it(read) -> None:
-    script = f"{PARSER}import yaml\np.add_argument('--again', action='store_true')\n"
-    script += "p.add_argument('--continue_train', action='store_true')\nargs = p.parse_args()\n"
-    script += "if args.continue_train:\n    settings = yaml.safe_load(open('o/run/opt.yaml'))\n"
-    script += f"yaml.dump(vars(args), open('o/run/opt.yaml', 'w'))\n{STATE}'o/run/weights/last.pt')\n"
-    _, found, said = read({"train.py": script})
-    assert (found["path"], found["include"]) == ("o/run", ["weights/last.pt", "opt.yaml"]), said
-    assert "line 9 reads opt.yaml to go on" in said
 
 
 def test_a_flag_that_the_script_sets_itself_is_read(read) -> None:

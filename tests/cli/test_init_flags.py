@@ -110,11 +110,6 @@ CASES = {
         f"cfg = OmegaConf.merge(OmegaConf.structured(Config), OmegaConf.from_cli())\n{CFG}",
         ["resume='{newest}'"],
     ),
-    "OmegaConf's of a file": (
-        f"{START}from omegaconf import OmegaConf\n"
-        f"cfg = OmegaConf.merge(OmegaConf.load('c.yaml'), OmegaConf.from_cli())\n{DEEP}",
-        ["save.resume={newest}"],
-    ),
     "a switch, and another flag that names a file by default": (
         f"{PARSER}p.add_argument('--out', default='o')\np.add_argument('--resume', action='store_true')\n"
         f"p.add_argument('--ckpt', default='given/net.pth')\n{PARSED}"
@@ -142,55 +137,6 @@ def test_a_flag_is_found_and_given_the_newest(name: str, initialized) -> None:
     assert code == 0, said
     kept = found["checkpoint"]
     assert (kept["path"], kept["include"], kept.get("resume_args")) == (*KEPT, resume), said
-
-
-APART = f"""{PARSER}p.add_argument('--load_f', default='')
-p.add_argument('--load_r', default='')
-{PARSED}
-if args.load_f:
-    state = torch.load(args.load_f)
-    F.load_state_dict(state['model'])
-    optimizer_F.load_state_dict(state['optimizer'])
-if args.load_r:
-    state = torch.load(args.load_r)
-    R.load_state_dict(state['model'])
-    optimizer_R.load_state_dict(state['optimizer'])
-for epoch in range(9):
-    torch.save({{'model': F.state_dict(), 'optimizer': optimizer_F.state_dict()}}, f'o/one_{{epoch}}.pt')
-    torch.save({{'model': R.state_dict(), 'optimizer': optimizer_R.state_dict()}}, f'o/two_{{epoch}}.pt')
-"""
-
-
-def test_flags_that_each_name_a_part_are_given_the_file_of_the_same_part(initialized) -> None:
-    _, found, said = initialized({"train.py": APART})
-    told = ["--load_f", "{newest:one_*.pt}", "--load_r", "{newest:two_*.pt}"]
-    assert found["checkpoint"]["resume_args"] == told, said
-
-
-def test_which_of_two_files_has_a_part_is_not_guessed(initialized) -> None:
-    again = "    torch.save({'model': R.state_dict(), 'optimizer': optimizer_R.state_dict()}, f'o/more_{epoch}.pt')\n"
-    _, found, said = initialized({"train.py": APART + again})
-    assert "resume_args" not in found["checkpoint"], said
-    assert "--load_f and --load_r each name the file of a part of what is saved, and which file each takes was" in said
-
-
-YACS = f"""{PARSER}from config import cfg
-p.add_argument('opts', nargs=argparse.REMAINDER)
-{PARSED}cfg.merge_from_list(args.opts)
-out = os.path.join('o', cfg.MODEL.NAME, cfg.NAME)
-{BODY.replace("RESUME", "cfg.TRAIN.RESUME").replace("OUT", "out")}"""
-CONFIG = (
-    "from yacs.config import CfgNode as CN\ncfg = CN()\ncfg.NAME = 'first'\ncfg.MODEL = CN()\ncfg.MODEL.NAME = 'net'\n"
-    "cfg.TRAIN = CN()\ncfg.TRAIN.RESUME = ''\n"
-)
-
-
-def test_of_two_settings_with_one_last_name_the_one_that_is_told_is_meant(initialized) -> None:
-    # What one is given may be called as another is.
-    words = ["TRAIN.RESUME", "MODEL.NAME", "MODEL.NAME", "vit"]
-    _, found, said = initialized({"train.py": YACS, "config.py": CONFIG}, "--", *words)
-    assert found["checkpoint"]["path"] == "o/vit/first", said
-    assert found["checkpoint"]["resume_args"] == ["TRAIN.RESUME", "{newest}"]
 
 
 def test_tables_that_a_comprehension_makes_hold_what_the_file_says(initialized) -> None:

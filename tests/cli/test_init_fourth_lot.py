@@ -11,14 +11,6 @@ TURN = "for x in range(9):\n    model(x).backward()\n"
 OUT = f"{PARSER}p.add_argument('--out', default='o')\n"
 JAX = "import jax, os\nfrom flax import serialization\n"
 STEP = f"{JAX}for step in range(9):\n    folder = f'o/checkpoint-{{step}}'\n    os.makedirs(folder)\n"
-APART = (
-    f"{PARSER}p.add_argument('--start_weights')\np.add_argument('--optimizer_state')\n{PARSED}"
-    "if args.start_weights:\n    model.load_state_dict(torch.load(args.start_weights))\n"
-    "if args.optimizer_state:\n    found = torch.load(args.optimizer_state)\n"
-    "    optimizer.load_state_dict(found['optimizer'])\n    epoch = found['epoch']\n"
-    "os.makedirs('o')\ntorch.save(model.state_dict(), 'o/last.pt')\n"
-    f"{STATE}'o/state.pt')\n"
-)
 ONE, TWO, NODES = (1, 1), (2, 2), (2, 1)
 
 CASES = {
@@ -47,22 +39,6 @@ CASES = {
         [],
         ("o", ["state.msgpack"], None, NODES, 'launcher = "plain"'),
     ),
-    "a script that begins anew, and ends where its folder is there": (
-        f"{OUT}p.add_argument('--overwrite', action='store_true')\n{PARSED}"
-        "if os.path.exists(args.out) and os.listdir(args.out) and not args.overwrite:\n    raise ValueError(args.out)\n"
-        f"torch.save(model.state_dict(), args.out + '/m.pt')\n",
-        [],
-        ("o", ["m.pt"], ["--overwrite"], ONE, "every restart may begin anew"),
-    ),
-    "runs that are listed for the number of the next": (
-        f"{PARSER}{PARSED}class Saver:\n    def __init__(self):\n        self.runs = glob.glob('o/run_*')\n"
-        "        ids = sorted(int(each.split('_')[-1]) for each in self.runs)\n        new = ids[-1] + 1\n"
-        "        self.folder = f'o/run_{new}'\n        os.makedirs(self.folder)\n"
-        f"    def save(self):\n        {STATE}self.folder + '/m.pt')\n"
-        "    def load(self):\n        return torch.load(self.folder + '/m.pt')\nSaver().save()\n",
-        [],
-        ("o", ["run_*/m.pt"], None, ONE, "nothing that looks for the files, was seen"),
-    ),
     "the newest of which the next step is counted": (
         f"{PARSER}{PARSED}def begin():\n    found = sorted(glob.glob('o/m_*.pt'))\n    if not found:\n"
         "        return 0\n"
@@ -70,11 +46,6 @@ CASES = {
         f"    return step + 1\nfor step in range(begin(), 9):\n    {STATE}f'o/m_{{step}}.pt')\n",
         [],
         ("o", ["m_*.pt"], None, ONE, "line 6 looks for it and goes on by itself"),
-    ),
-    "a group of ranks whose gradients nothing brings together": (
-        f"{PARSER}{PARSED}torch.distributed.init_process_group('nccl')\n{TURN}{STATE}'o/m.pt')\n",
-        [],
-        ("o", ["m.pt"], None, ONE, "nothing seen brings together what they learn"),
     ),
     "a group of ranks that send to each other": (
         f"{PARSER}{PARSED}torch.distributed.init_process_group('nccl')\n{TURN}torch.distributed.send(made, 1)\n"
@@ -100,24 +71,6 @@ CASES = {
         [],
         ("o", ["m.pt"], None, TWO, ""),
     ),
-    "a model and an optimizer in files and flags of their own": (
-        APART,
-        [],
-        ("o", ["state.pt", "last.pt"], ["--start_weights", "o/last.pt", "--optimizer_state", "o/state.pt"], ONE,
-         "--start_weights and --optimizer_state each name the file of a part of what is saved"),
-    ),
-    "what is read again beside a model in the folder of the code": (
-        f"{PARSER}{PARSED}torch.save(m.state_dict(), 'final.pt')\n"
-        "with open('best.txt', 'w') as f:\n    f.write('final.pt')\n"
-        "with open('best.txt') as f:\n    torch.load(f.read())\n",
-        [],
-        (".", ["final.pt", "best.txt"], None, ONE, ""),
-    ),
-    "the same where its first model is given": (
-        APART,
-        ["--", "--start_weights", "first.pt"],
-        ("o", ["state.pt", "last.pt"], ["--start_weights", "o/last.pt", "--optimizer_state", "o/state.pt"], ONE, ""),
-    ),
 }  # fmt: skip
 
 
@@ -135,18 +88,6 @@ CASES |= {
         "main()\n",
         [*TOLD, "name=second"],
         ("kept", ["second.pt"], None, ONE, ""),
-    ),
-    "a Trainer that saves nothing by itself, and a callback of the script's that does": (
-        "from pytorch_lightning import Callback, Trainer\n"
-        f"{HYDRA}"
-        "    class Saver(Callback):\n        def on_train_epoch_end(self, trainer, module):\n"
-        "            folder = OmegaConf.select(cfg, 'checkpoint.dir')\n"
-        "            trainer.save_checkpoint(f'{folder}/{trainer.current_epoch}.ckpt')\n"
-        "    told = dict(max_epochs=3)\n    told.update({'callbacks': [Saver()], 'enable_checkpointing': False})\n"
-        "    trainer, path = Trainer(**told), None\n    if cfg.resume is not None:\n        path = cfg.resume\n"
-        "    trainer.fit(model, ckpt_path=path)\nmain()\n",
-        TOLD,
-        ("kept", ["*.ckpt"], ["++resume='{newest}'"], ONE, ""),
     ),
     "a folder that is listed for a name that is not taken": (
         f"{PARSER}import random\n{PARSED}class Saver:\n    def begin(self):\n        taken = set(os.listdir('o'))\n"
@@ -181,29 +122,12 @@ CASES |= {
         [],
         ("o", ["refined.pt", "first.pt"], None, ONE, ""),
     ),
-    "a name in a folder that the script knows, and several files": (
-        f"{PARSER}p.add_argument('--resume_net', default='')\np.add_argument('--resume_refiner', default='')\n{PARSED}"
-        "if args.resume_net:\n    net.load_state_dict(torch.load('o/' + args.resume_net))\n"
-        "if args.resume_refiner:\n    refiner.load_state_dict(torch.load('o/' + args.resume_refiner))\n"
-        "for n in range(9):\n    torch.save(r.state_dict(), 'o/refiner.pt')\n"
-        "    torch.save(m.state_dict(), 'o/net.pt')\n"
-        "    torch.save(m.state_dict(), f'o/net_{n}.pt')\n",
-        [],
-        ("o", ["refiner.pt", "net.pt", "net_*.pt"], None, ONE,
-         "--resume-arg=--resume_net --resume-arg=net.pt: until then every restart begins anew"),
-    ),
     "a state that is pickled, and moved into its place": (
         "import os, pickle\nif os.path.exists('o/state.pkl'):\n    with open('o/state.pkl', 'rb') as f:\n"
         "        state = pickle.load(f)\nwith open('o/state.pkl.tmp', 'wb') as f:\n"
         "    pickle.dump({'params': p, 'opt_state': s}, f)\nos.replace('o/state.pkl.tmp', 'o/state.pkl')\n",
         [],
         ("o", ["state.pkl"], None, ONE, "looks for it and goes on by itself"),
-    ),
-    "flags that a loop declares, which nothing seen takes": (
-        f"{OUT}for key in ('model_path', 'source'):\n    p.add_argument('--' + key, '-' + key[:1])\n{PARSED}"
-        f"{STATE}args.out + '/m.pt')\n",
-        ["--", "-m", "there"],
-        ("o", ["m.pt"], None, ONE, "-m: no parser seen takes them: if they say where it saves"),
     ),
     "weights of Keras with a number at the end": (
         f"{PARSER}{PARSED}for n in range(9):\n    model.save_weights('o/checkpoint_%d' % n)\n",

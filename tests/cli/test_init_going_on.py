@@ -11,20 +11,6 @@ STATE = 'torch.save({"epoch": 1, "optimizer": optimizer.state_dict()}, '
 SWITCH = 'p.add_argument("--continue_it", action="store_true")\n'
 LOADS = "optimizer.load_state_dict(torch.load(args.ckpt))\n"
 NEWEST = "def newest(folder):\n    return torch.load(sorted(glob.glob(os.path.join(folder, '*.pt')))[-1])\n"
-WRITTEN_DOWN = f"""import pytorch_lightning as pl
-from pytorch_lightning import Trainer
-{PARSER}p.add_argument("-r", "--resume", default="", nargs="?")
-class Keeper:
-    def __init__(self, resume):
-        self.resume = resume
-folder = os.path.join("logs", opt.name) if not opt.resume else os.path.dirname(opt.resume)
-if opt.resume:
-    folder = os.path.dirname(opt.resume)
-else:
-    folder = os.path.join("logs", time.strftime("%H%M"))
-saver = {{"target": "pytorch_lightning.callbacks.ModelCheckpoint", "params": {{"dirpath": folder + "/kept"}}}}
-trainer = Trainer.from_argparse_args(opt, **made)
-"""
 COMMAND = (
     f"from jsonargparse import CLI\nimport torch\ndef fit(resume: %s = False):\n    {STATE}f'o/{{n}}.pt')\nCLI(fit)\n"
 )
@@ -46,11 +32,6 @@ CASES = {
     ),
     "a switch of jsonargparse's wants a value": (COMMAND % "bool", (), ("o", ["--resume=true"])),
     "and one that may be a path is given it": (COMMAND % "bool | Path", (), ("o", ["--resume", "{newest}"])),
-    "a folder of Lightning's that a dict names, by a run's own name": (
-        WRITTEN_DOWN,
-        (),
-        ("logs", ["--resume", "{newest}"]),
-    ),
     "a move of what is not known is no save": (
         f'{PARSER}os.rename(args.somewhere, args.elsewhere)\n{STATE}"o/a.pt")\n',
         (),
@@ -99,13 +80,6 @@ def test_a_search_of_the_runs_is_none_of_their_files(said) -> None:
     script = f'{PARSER}p.add_argument("--name")\nplace = len(glob.glob("runs/*"))\n'
     _, out = said(f'{script}{STATE}os.path.join("runs", args.name, "kept", f"{{n}}.pt"))\n')
     assert "every restart may begin anew" in out
-
-
-def test_what_is_only_counted_is_not_looked_for(said) -> None:
-    script = f'{PARSER}args = p.parse_args()\nplace = len(glob.glob("runs/*"))\nif os.path.exists("runs/a.pt"):\n'
-    script += '    optimizer.load_state_dict(torch.load("runs/a.pt"))\n'
-    _, out = said(f'{script}{STATE}"runs/a.pt")\n')
-    assert "line 5 looks for it and goes on by itself" in out
 
 
 def test_what_is_counted_to_go_on_from_there_is_looked_for(said) -> None:
@@ -195,7 +169,7 @@ def test_files_that_are_looked_for_one_by_one_in_a_folder_without_a_known_name(i
     assert "kept.py:19 looks for it and goes on by itself" in said
 
 
-@pytest.mark.parametrize(("value", "said"), [("true", "goes on by itself"), ("false", "no flag was seen to give")])
+@pytest.mark.parametrize(("value", "said"), [("true", "goes on by itself"), ("false", "every restart may begin anew")])
 def test_a_file_of_settings_says_whether_what_is_there_is_loaded(value: str, said: str, argosy, tmp_path) -> None:
     (tmp_path / "config.yaml").write_text(f"train: {{resume: {value}, out: o}}\n")
     (tmp_path / "train.py").write_text(
@@ -210,48 +184,6 @@ def test_a_file_of_settings_says_whether_what_is_there_is_loaded(value: str, sai
     assert (code, said in out) == (0, True), out + err
 
 
-POINTED = """import argparse, json, os, torch
-from pathlib import Path
-out = Path("out")
-def save(step):
-    torch.save({"step": step, "optimizer": optimizer.state_dict()}, out / f"step_{step}.pt")
-%s
-def load(path):
-    model.load_state_dict(torch.load(path)["model"])
-%s
-for step in range(9):
-    save(step)
-"""
-WRITTEN = '    (out / "latest.json").write_text(json.dumps({"file": f"step_{step}.pt"}))'
-READ = 'if (out / "latest.json").exists():\n    load(out / json.loads((out / "latest.json").read_text())["file"])'
-MOVED = '    with open("out/tmp", "w") as file:\n        file.write("x")\n    os.replace("out/tmp", "out/newest")'
-FOUND = """def newest():
-    if not os.path.exists("out/newest"):
-        return None
-    with open(os.path.join("out", "newest")) as file:
-        return os.path.join("out", file.read().strip())
-path = newest()
-if path:
-    load(path)"""
-
-
-@pytest.mark.parametrize(
-    ("written", "read", "name"),
-    [
-        (WRITTEN, READ, "latest.json"),
-        (MOVED, FOUND, "newest"),
-        (WRITTEN, 'losses = json.loads((out / "latest.json").read_text())', ""),
-        ("", READ, ""),
-    ],
-)
-def test_a_file_of_its_own_that_names_the_newest(written: str, read: str, name: str, said) -> None:
-    """It belongs to the checkpoint, and the script goes on by it; a file that names nothing that is loaded does not."""
-    found, out = said(POINTED % (written, read))
-    assert found["checkpoint"]["include"] == ["step_*.pt", *filter(None, [name])], out
-    assert ("goes on by itself" in out) is bool(name), out
-    assert (f"reads {name} to go on" in out) is bool(name), out
-
-
 @pytest.mark.parametrize(("name", "itself"), [("state.json", True), ("other.json", False)])
 def test_a_script_that_reads_the_files_which_are_named_goes_on_by_itself(name: str, itself: bool, said) -> None:
     """Of a save that init does not see, it said that nothing looks for the files."""
@@ -259,38 +191,3 @@ def test_a_script_that_reads_the_files_which_are_named_goes_on_by_itself(name: s
     script += "state = json.loads(p.read_text()) if p.exists() else {}\np.with_suffix('.part').rename(p)\n"
     _, out = said(script, "--opaque", "out", "--include", "state.json")
     assert ("line 4 looks for it and goes on by itself" in out) is itself, out
-
-
-def test_files_that_are_called_by_their_rank_are_kept_of_every_node(said) -> None:
-    """Only the first node's were committed, and a restart missed the others."""
-    script = "import os, torch, torch.distributed as dist\ndist.init_process_group()\nr = dist.get_rank()\n"
-    script += "for s in range(9):\n    torch.save({}, f'out/step_{s}/rank{r}.pt')\n"
-    found, _ = said(script, "-j", "2x1")
-    assert found["checkpoint"]["expect"] == ["rank{rank}.pt"]
-    assert (found["checkpoint"]["writers"], found["checkpoint"]["reshard"]) == ("every", "all")
-    alone, _ = said(script, "-j", "1x2", "--force")
-    assert "writers" not in alone["checkpoint"]
-
-
-@pytest.mark.parametrize(
-    ("number", "expect"),
-    [
-        ("r:03d", ["rank{rank:03d}.pt"]),
-        ("dist.get_rank()", ["rank{rank}.pt"]),
-        ("me.rank", ["rank{rank}.pt"]),
-        ("dist.get_rank(nodes)", None),
-        ("r + 1", None),
-        ("n", None),  # on its node: no file of the second node's was ever found
-        ("lowest(s)", None),  # of an adapter
-    ],
-)
-def test_only_the_rank_among_all_numbers_files_that_are_waited_for(number: str, expect: list[str] | None, said) -> None:
-    """What nobody writes was waited for: nothing was ever kept, and the run failed at its end."""
-    script = "import os, torch, torch.distributed as dist\ndist.init_process_group()\nr = dist.get_rank()\n"
-    script += "n = int(os.environ['LOCAL_RANK'])\nme.rank = dist.get_rank()\nfor s in range(9):\n"
-    found, out = said(f"{script}    torch.save({{}}, f'out/step_{{s}}/rank{{{number}}}.pt')\n", "-j", "2x8")
-    assert found["checkpoint"].get("expect") == expect
-    assert ("no expect: only the first node's files are kept" in out) is (expect is None), out
-    script += "    if dist.get_rank() == 0:\n        torch.save({}, f'out/step_{s}/rank{r}.pt')\n"
-    found, _ = said(script, "-j", "2x8", "--force")
-    assert "expect" not in found["checkpoint"]

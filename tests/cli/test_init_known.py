@@ -36,18 +36,6 @@ def test_what_only_a_flag_gives_a_name_saves_only_with_it(read) -> None:
     assert found["checkpoint"]["path"] == "o", said
 
 
-def test_what_is_read_beside_by_its_number_is_kept(read) -> None:
-    script = f"{PARSER}p.add_argument('--resume-from-step', type=int, default=-1)\nargs = p.parse_args()\n"
-    script += "def load(n):\n    state = torch.load(f'o/d1/model_{n}.pt')\n"
-    script += f"    with open(f'o/d1/meta_{{n}}.json', 'r') as f:\n        json.load(f)\n{LOAD}"
-    script += "resuming = args.resume_from_step != -1\nif resuming:\n    load(args.resume_from_step)\n"
-    script += f"for n in range(9):\n    {STATE}f'o/d1/model_{{n}}.pt')\n"
-    script += "    with open(f'o/d1/meta_{n}.json', 'w') as f:\n        json.dump({}, f)\n"
-    _, found, said = read({"train.py": script})
-    assert "meta_*.json" in str(found["checkpoint"]["include"]), said
-    assert found["checkpoint"]["resume_args"] == ["--resume-from-step", "{step}"]
-
-
 @pytest.mark.parametrize(
     "looked", ["runs = glob.glob('o/*.pt')\n", "if os.path.isfile('o/1.pt'):\n    open('o/1.pt')\n"]
 )
@@ -113,9 +101,6 @@ def test_a_line_that_puts_a_log_inside_is_no_help_for_what_is_saved(read) -> Non
     assert (code, "logs = " in said) == (2, False), said
 
 
-SAVER = "def save(name):\n    torch.save({'epoch': 1, 'optimizer': o}, os.path.join('o', 'checkpoint-%s.pth' % name))\n"
-
-
 def test_what_each_save_writes_anew_lies_beside_the_numbered(read) -> None:
     script = f"{PARSER}for n in range(9):\n    {STATE}f'o/checkpoint{{n:04}}.pth')\n    {STATE}'o/checkpoint.pth')\n"
     _, _, said = read({"train.py": script})
@@ -129,24 +114,6 @@ def test_files_of_two_kinds_that_would_be_two_units_are_none(number: str, read) 
     assert ("each commit holds all files so far" in said, "unit =" in said) == (True, False), said
 
 
-def test_the_best_of_numbered_files_is_not_what_it_goes_on_from(read) -> None:
-    script = f"{PARSER}p.add_argument('--resume', default='')\nargs = p.parse_args()\nif args.resume:\n"
-    script += f"    state = torch.load(args.resume)\n{LOAD}{SAVER}for n in range(9):\n    save(n)\n    save('best')\n"
-    _, found, said = read({"train.py": script})
-    assert found["checkpoint"]["include"] == ["checkpoint-*.pth"], said
-    assert found["checkpoint"]["resume_args"] == ["--resume", "{newest:checkpoint-*[0-9].pth}"], said
-
-
-def test_each_flag_of_a_model_is_told_of_its_own_kind(read) -> None:
-    script = f"{PARSER}p.add_argument('--netG', default='')\np.add_argument('--netD', default='')\n"
-    script += "opt = p.parse_args()\nif opt.netG != '':\n    g.load_state_dict(torch.load(opt.netG))\n"
-    script += "if opt.netD != '':\n    d.load_state_dict(torch.load(opt.netD))\nfor n in range(9):\n"
-    script += "    torch.save(g.state_dict(), f'o/netG_{n}.pth')\n    torch.save(d.state_dict(), f'o/netD_{n}.pth')\n"
-    _, _, said = read({"train.py": script})
-    assert "--resume-arg=--netG --resume-arg='{newest:netG_*.pth}' --resume-arg=--netD" in said
-    assert "--resume-arg='{newest:netD_*.pth}' it begins with the newest model" in said
-
-
 def test_a_resume_that_takes_the_model_only_is_said_to_begin_anew(read) -> None:
     script = f"{PARSER}import pickle\np.add_argument('--resume', default=None)\nargs = p.parse_args()\n"
     script += "net = build()\nmade = call('torch.optim.Adam', net)\nif args.resume:\n"
@@ -155,19 +122,6 @@ def test_a_resume_that_takes_the_model_only_is_said_to_begin_anew(read) -> None:
     _, found, said = read({"train.py": script})
     assert found["checkpoint"]["resume_args"] == ["--resume", "{newest}"], said
     assert "nothing seen loads an optimizer's state or a step: a restart begins anew with that model" in said
-
-
-def test_a_file_of_configargparse_says_where_it_saves(read) -> None:
-    script = "import configargparse, torch\np = configargparse.ArgumentParser()\n"
-    script += "p.add_argument('--config', is_config_file=True)\np.add_argument('--base-dir', default='o')\n"
-    script += "p.add_argument('--name')\nargs = p.parse_args()\n"
-    script += f"{STATE}f'{{args.base_dir}}/{{args.name}}/{{n:06d}}.tar')\n"
-    files = {
-        "train.py": script,
-        "lego.txt": '# a scene\nname = "lego"\nbase-dir = ./kept  # here\n\nuse_views = True\n',
-    }
-    _, found, said = read(files, "--", "--config", "lego.txt")
-    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept/lego", ["*.tar"]), said
 
 
 def test_a_copy_of_settings_is_a_thing_of_its_own(read) -> None:
@@ -198,17 +152,6 @@ def test_lines_for_a_file_beside_say_where_their_imports_belong(read) -> None:
     script = "import torch\nfrom trainer import run\nmodel = torch.nn.Linear(2, 2)\nrun(model)\n"
     _, _, said = read({"train.py": f"{script}torch.save(model.state_dict(), 'o/1.pt')\n", "trainer.py": trainer})
     assert "at the top of trainer.py:\n        import os" in said, said
-
-
-def test_a_trainer_of_flags_that_is_told_to_save_nothing_leaves_it_to_the_script(read) -> None:
-    script = f"{PARSER}from pytorch_lightning import Callback, Trainer\np.add_argument('--out', default='o')\n"
-    script += "p = Trainer.add_argparse_args(p)\nargs = p.parse_args()\nargs.enable_checkpointing = False\n"
-    script += "class Saver(Callback):\n    def __init__(self, args):\n        self.args = args\n"
-    script += f"    def on_train_epoch_end(self, trainer, module):\n        {STATE}f'{{self.args.out}}/m-{{n}}.pth')\n"
-    script += "trainer = Trainer.from_argparse_args(args, callbacks=[Saver(args)])\ntrainer.fit(model)\n"
-    _, found, said = read({"train.py": script}, "--", "--devices", "4")
-    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["m-*.pth"]), said
-    assert found["gang"] == {"nnodes": 1, "nproc_per_node": 4}, said
 
 
 def test_of_several_commands_that_are_told_by_a_table_the_one_is_read(read) -> None:

@@ -144,25 +144,6 @@ SEVERAL = {
         "for name in ('m', 'o'):\n    torch.save(net, f'w/{stamp}/{name}.pt')\n",
         ("w", ["*/**/m.pt", "*/**/o.pt"], ["--restart_dir", "{newest}"]),
     ),
-    "one of the kinds of files that a save writes": (
-        "p.add_argument('--resume')\nargs = p.parse_args()\nif args.resume:\n    torch.load(args.resume)\n"
-        "for kind in ('model', 'ema', 'opt'):\n    torch.save(x, f'w/{kind}{n:06d}.pt')\n",
-        ("w", ["model*.pt", "ema*.pt", "opt*.pt"], ["--resume", "{newest:model*.pt}"]),
-    ),
-    "a number beside the file": (
-        "p.add_argument('--resume_net')\np.add_argument('--resume_epoch', type=int, default=0)\nargs = p.parse_args()\n"
-        "if args.resume_net:\n    torch.load(args.resume_net)\nfirst = args.resume_epoch\n"
-        "torch.save(net, f'w/e_{epoch}.pth')\ntorch.save(net, 'w/final.pth')\n",
-        ("w", ["e_*.pth", "final.pth"],
-         ["--resume_net", "{newest:e_*.pth}", "--resume_epoch", "{step:e_*.pth}"]),
-    ),
-    "what lies beside the file that the flag names": (
-        "import pickle\np.add_argument('--resume')\nargs = p.parse_args()\n"
-        "if args.resume:\n    torch.load(args.resume)\n"
-        "    pickle.load(open(os.path.join(os.path.dirname(args.resume), 'net-1.pkl'), 'rb'))\n"
-        "torch.save({'optimizer': o}, f'w/state-{n}.pt')\npickle.dump(net, open(f'w/net-{n}.pkl', 'wb'))\n",
-        ("w", ["state-*.pt", "net-*.pkl"], ["--resume", "{newest:state-*.pt}"]),
-    ),
     "a cache is no checkpoint": (
         "p.add_argument('--resume')\nargs = p.parse_args()\n"
         "if os.path.exists('w/data.pt'):\n    d = torch.load('w/data.pt')\n"
@@ -175,26 +156,6 @@ SEVERAL = {
         "if args.from_resume == 1:\n    torch.load('w/a_resume.pt')\n"
         "torch.save({'optimizer': o}, 'w/a_resume.pt.tmp')\nos.replace('w/a_resume.pt.tmp', 'w/a_resume.pt')\n",
         ("w", ["a_resume.pt"], ["--from_resume", "1"]),
-    ),
-    "a start that ends where its folder is there": (
-        "p.add_argument('--resume')\np.add_argument('--force', action='store_true')\nargs = p.parse_args()\n"
-        "if os.path.exists('w') and not args.force:\n    raise ValueError('w is there')\n"
-        "if args.resume:\n    torch.load(args.resume)\ntorch.save({'epoch': 1}, 'w/last.pt')\n",
-        ("w", ["last.pt"], ["--resume", "w/last.pt", "--force"]),
-    ),
-    "switches that say what of the file is taken": (
-        "p.add_argument('--lora_checkpoint')\np.add_argument('--start_point')\n"
-        "p.add_argument('--load_optimizer', action='store_true')\nargs = p.parse_args()\n"
-        "if args.lora_checkpoint:\n    torch.load(args.lora_checkpoint)\nif args.start_point:\n"
-        "    found = torch.load(args.start_point)\nif args.start_point and args.load_optimizer:\n"
-        "    optimizer.load_state_dict(found['optimizer'])\ntorch.save({'optimizer': o}, 'w/last.pt')\n",
-        ("w", ["last.pt"], ["--start_point", "w/last.pt", "--load_optimizer"]),
-    ),
-    "a model whose name tells the step": (
-        "p.add_argument('--saved_model', default='')\nargs = p.parse_args()\nif args.saved_model:\n"
-        "    net.load_state_dict(torch.load(args.saved_model))\n    first = int(args.saved_model.split('_')[-1])\n"
-        "torch.save(net.state_dict(), 'w/best.pth')\ntorch.save(net.state_dict(), f'w/iter_{n}.pth')\n",
-        ("w", ["best.pth", "iter_*.pth"], ["--saved_model", "{newest:iter_*.pth}"]),
     ),
     "flags that a loop over a dict makes, a folder that a variable names": (
         "def add(p, known):\n    for key, value in known.items():\n        p.add_argument(f'--{key}', default=value)\n"
@@ -216,11 +177,6 @@ SEVERAL = {
         "saver = CheckpointSaver(model=m, optimizer=o, checkpoint_dir=str(lib.increment_path('w/exp')))\n",
         ("w", ["exp*/last.pth.tar"], ["--resume", "{newest}"]),
     ),
-    "words that yacs takes": (
-        "p.add_argument('opts', nargs=argparse.REMAINDER)\nargs = p.parse_args()\ncfg.merge_from_list(args.opts)\n"
-        "if cfg.model.resume:\n    resume_from(cfg.model.resume)\ntorch.save({'epoch': 1}, f'w/m-{n}.pt')\n",
-        ("w", ["m-*.pt"], ["model.resume", "{newest}"]),
-    ),
 }  # fmt: skip
 
 
@@ -238,36 +194,6 @@ def test_a_state_outside_is_refused_though_the_model_lies_inside(read) -> None:
     code, _, said = read(PARSER + script)
     assert (code, "saves what it goes on from outside the folder" in said) == (2, True), said
     assert "../s" in said
-
-
-def test_a_key_of_settings_is_named_with_the_lines_that_set_it(read, tmp_path) -> None:
-    (tmp_path / "c.yml").write_text("out: w\npretrained_model: ''\nload_only_params: false\n")
-    script = "import yaml\np.add_argument('--config_path', default='c.yml')\nargs = p.parse_args()\n"
-    script += "config = yaml.safe_load(open(args.config_path))\nif config.get('pretrained_model', '') != '':\n"
-    script += "    load_checkpoint(model, config['pretrained_model'])\n"
-    script += "torch.save({'epoch': 1}, config['out'] + f'/e_{n}.pth')\n"
-    _, found, said = read(PARSER + script)
-    assert (found["path"], "resume_args" in found) == ("w", False), said
-    assert "goes on from what pretrained_model of c.yml names" in said
-    assert "config['pretrained_model'] = found[-1]" in said
-
-
-def test_an_old_trainer_is_told_by_the_flag_of_its_model(read) -> None:
-    script = """from transformers import HfArgumentParser, Trainer, TrainingArguments
-from dataclasses import dataclass
-import os
-@dataclass
-class Model:
-    model_name_or_path: str
-model_args, args = HfArgumentParser((Model, TrainingArguments)).parse_args_into_dataclasses()
-if os.path.exists(args.output_dir) and os.listdir(args.output_dir) and not args.overwrite_output_dir:
-    raise ValueError("use --overwrite_output_dir")
-path = model_args.model_name_or_path if os.path.isdir(model_args.model_name_or_path) else None
-trainer = Trainer(model=m, args=args)
-trainer.train(model_path=path)
-"""
-    _, found, said = read(script, "--", "--output_dir", "o", "--model_name_or_path", "bert")
-    assert found["resume_args"] == ["--model_name_or_path", "{newest}", "--overwrite_output_dir"], said
 
 
 def test_a_trainer_that_is_never_told_gets_the_line(read) -> None:
@@ -355,18 +281,6 @@ def test_the_lines_go_around_a_loop_of_a_function_whose_model_its_module_made(re
         '        torch.save({"policy": policy.state_dict(), "optimizer": optimizer.state_dict(), "i_episode"' in said
     ), said
     assert '"i_episode": i_episode, "mean": mean}, "out/argosy.pt")' in said, said
-
-
-def test_no_lines_where_each_rank_has_its_own_part_of_an_optimizer(read) -> None:
-    script = "import torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\n"
-    script += "class Muon(torch.optim.Optimizer):\n    def step(self):\n        dist.{}(a, b)\n"
-    script += "model = torch.nn.Linear(2, 2)\noptimizer = Muon(model.parameters())\nfor n in range(9000):\n"
-    script += "    model.train()\n    loss.backward()\n    optimizer.step()\n"
-    script += "    torch.save(model.state_dict(), f'o/{{n}}.pt')\n"
-    assert "optimizer.load_state_dict" in read(script.format("all_reduce"))[2]
-    assert "optimizer.load_state_dict" not in read(script.format("reduce_scatter_tensor"))[2]
-    zero = script.replace("= Muon(model.parameters())", "= ZeroRedundancyOptimizer(model.parameters(), Adam)")
-    assert "optimizer.load_state_dict" not in read(zero.format("all_reduce"))[2]
 
 
 def test_iterations_are_no_eras(read) -> None:

@@ -137,20 +137,6 @@ if args.resume:
         (),
         ("out", ["a.pt"], None),
     ),
-    "a search that ends the run is no going on, a load that may fail is": (
-        {
-            "main.py": f"""{PARSER}if os.path.isdir("o") and os.listdir("o"):
-    raise ValueError("o is not empty")
-try:
-    torch.load("o/a.pt")
-except:
-    print("no model yet")
-{STATE}"o/a.pt")
-"""
-        },
-        (),
-        ("o", ["a.pt"], None),
-    ),
 }
 ENDLESS = {
     "itself": "def f(x):\n    return f(f(x))\nf(1)\n",

@@ -8,20 +8,10 @@ PARSER = "import argparse, glob, json, os, torch\np = argparse.ArgumentParser()\
 PARSED = "args = p.parse_args()\n"
 RESUME = f"{PARSER}p.add_argument('--resume')\n{PARSED}if args.resume:\n    state = torch.load(args.resume)\n"
 STATE = "torch.save({'epoch': 1, 'optimizer': o}, "
-LOOP = "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor epoch in range(9):\n"
-LOOP += "    model(x).backward()\n    optimizer.step()\n"
-STABLE = (
-    "from stable_baselines3 import PPO\nm = PPO('MlpPolicy', env)\nm.learn(total_timesteps=1000)\nm.save('out/m')\n"
-)
 LOADS = "    state = torch.load('o/1.pt')\n    o.load_state_dict(state['optimizer'])\n"
 LIGHTNING = "import os\nimport pytorch_lightning as pl\nfor part in ['a', 'b']:\n    trainer = pl.Trainer()\n"
 
 WRITTEN = {
-    "a key that no save puts in it": (
-        f"{RESUME}    n = state['iter']\ntorch.save(model.state_dict(), 'o/m.pt')\n",
-        [],
-        (["m.pt"], None, "line 7 asks for 'iter' in it, which line 8 does not save: a restart with it fails"),
-    ),
     "a key that is asked for only if it is there": (
         f"{RESUME}    n = state['iter'] if 'iter' in state else 0\n{STATE}'o/m.pt')\n",
         [],
@@ -67,30 +57,12 @@ WRITTEN = {
         [],
         (["m.pt"], None, ""),
     ),
-    "a state for what is made below": (
-        f"{PARSER}p.add_argument('--resume')\n{PARSED}def main():\n    if args.resume:\n"
-        "        opt.load_state_dict(torch.load(args.resume)['optimizer'])\n    opt = make()\n"
-        f"    {STATE}'o/m.pt')\nmain()\n",
-        [],
-        (["m.pt"], ["--resume", "o/m.pt"], "line 7 gives opt its state before line 8 makes it: a restart fails there"),
-    ),
-    "a file that it reads to go on by itself, and that it writes": (
-        f"{PARSER}if os.path.exists('o/1.pt'):\n{LOADS}    with open('o/id.txt') as f:\n        f.read()\n"
-        f"with open('o/id.txt', 'w') as f:\n    f.write('x')\n{STATE}'o/1.pt')\n",
-        [],
-        (["1.pt", "id.txt"], None, "line 6 reads id.txt to go on"),
-    ),
     "a switch that turns its resume off is not the one that makes it go on": (
         f"{PARSER}p.add_argument('--resume', action='store_true', default=True)\n"
         f"p.add_argument('--no-resume', dest='resume', action='store_false')\n{PARSED}if args.resume:\n{LOADS}"
         f"{STATE}'o/1.pt')\n",
         [],
         (["1.pt"], ["--resume"], ""),
-    ),
-    "what is only told of is nothing to go on from": (
-        f"{PARSER}if any(glob.glob('o/*')):\n    print('there is something')\n{STATE}'o/m.pt')\n",
-        [],
-        (["m.pt"], None, "every restart may begin anew"),
     ),
     "what is made once, in a function of its own, is no checkpoint": (
         f"{PARSER}def keep(x, path):\n    torch.save(x, path)\n"
@@ -108,11 +80,6 @@ WRITTEN = {
         f"{PARSER}p.add_argument('--experiment', required=True)\n{PARSED}{STATE}f'o/{{args.experiment}}.pt')\n",
         ["--", "--exp", "a"],
         (["a.pt"], None, "every restart may begin anew"),
-    ),
-    "a library's learn": (
-        STABLE,
-        [],
-        (["m.zip"], None, "m = PPO.load(found[-1], env=m.get_env())\n    instead of line 3 (a buffer of old steps is"),
     ),
     "a library's learn with the lines that init gave": (
         "import glob, os\nfrom stable_baselines3.common.callbacks import CheckpointCallback\n"
@@ -173,14 +140,6 @@ def test_what_it_writes(name: str, initialized) -> None:
 
 
 REFUSED = {
-    "losses are no checkpoint": (
-        f"{PARSER}{LOOP}torch.save({{'losses': losses, 'model': str(model), 'args': args.use_params}}, 'o/end.pt')\n",
-        "saves no checkpoint that can be seen, so a killed run could not resume; write the lines above",
-    ),
-    "ultralytics, whose own settings say where": (
-        "from ultralytics import YOLO\nmodel = YOLO('n.pt')\nmodel.train(data='d', name='x', epochs=9)\n",
-        "train(data='d', epochs=9, project=os.path.abspath(\"out\"), name=\"train\", exist_ok=True, resume=going_on)",
-    ),
     "a Trainer for each turn of a loop gets a folder for each": (
         f"{LIGHTNING}    trainer.fit(m)\n",
         "ModelCheckpoint(dirpath=f'checkpoints/{part}', save_last=True)",
@@ -203,23 +162,6 @@ def test_what_it_refuses(name: str, initialized) -> None:
     script, words = REFUSED[name]
     code, _, said = initialized({"train.py": script})
     assert (code, words in said) == (2, True), said
-
-
-def test_processes_of_its_own_get_no_lines_that_would_write_one_file(initialized) -> None:
-    script = f"{PARSER}import torch.multiprocessing as mp\ndef work(rank):\n    "
-    script += (
-        LOOP.replace("\n", "\n    ").rstrip()
-        + "\nfor rank in range(2):\n    mp.Process(target=work, args=(rank,)).start()\n"
-    )
-    code, _, said = initialized({"train.py": script})
-    assert (code, "argosy.pt" in said) == (2, False), said
-
-
-def test_a_group_whose_size_is_written_down_gets_its_ranks(initialized) -> None:
-    script = f"{PARSER}import torch.distributed as dist\np.add_argument('--local_rank', type=int)\n{PARSED}"
-    script += "dist.init_process_group('nccl', world_size=4, rank=args.local_rank)\n"
-    _, found, said = initialized({"train.py": f"{script}{STATE}'kept/m.pt')\n"})
-    assert found["gang"] == {"nnodes": 1, "nproc_per_node": 4}, said
 
 
 def test_programs_that_are_told_their_rank_by_the_script_are_its_own_ranks(initialized) -> None:

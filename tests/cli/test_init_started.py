@@ -29,13 +29,6 @@ def test_modules_of_the_folder_that_it_is_called_in_are_found(read) -> None:
     assert "env" not in found
 
 
-def test_a_script_whose_folder_hides_a_module_of_pythons_is_a_module(read) -> None:
-    files = {"kit/train.py": f"from kit.where import OUT\n{PARSER}{STATE}f'{{OUT}}/{{n}}.pt')\n"}
-    files |= {"kit/where.py": "OUT = 'o'\n", "kit/types.py": ""}
-    _, found, _ = read(files)
-    assert (found["module"], "env" in found) == ("kit.train", False)
-
-
 def resumed(found) -> list[str] | None:
     return found["checkpoint"].get("resume_args")
 
@@ -62,18 +55,6 @@ def test_a_name_without_a_value_is_no_number_of_a_flag(read) -> None:
     script += "        else:\n            return rate\nfor n in range(9):\n    if of_file('r') <= 0:\n        break\n"
     _, found, said = read({"train.py": f"{script}    {STATE}f'o/{{n}}.pt')\n"})
     assert found["checkpoint"]["path"] == "o", said
-
-
-def test_the_trainers_own_flag_is_one_of_a_loop_that_asks_for_it(read) -> None:
-    script = "import torch\nfrom accelerate import Accelerator\n"
-    script += "from transformers import HfArgumentParser, Seq2SeqTrainingArguments\naccelerator = Accelerator()\n"
-    script += "args, = HfArgumentParser((Seq2SeqTrainingArguments,)).parse_args_into_dataclasses()\n"
-    script += "net.save_pretrained(args.output_dir)\nif args.resume_from_checkpoint is not None:\n"
-    script += "    accelerator.load_state(args.resume_from_checkpoint)\n"
-    script += "accelerator.save_state(output_dir=f'{args.output_dir}/checkpoint-{n}')\n"
-    _, found, said = read({"train.py": script}, "--", "--output_dir", "./")
-    assert found["checkpoint"]["include"] == ["checkpoint-*/**/*"], said
-    assert resumed(found) == ["--resume_from_checkpoint", "{newest}"]
 
 
 def test_words_that_change_a_file_of_settings_have_no_dashes(read) -> None:
@@ -104,30 +85,6 @@ def test_what_a_trainer_is_given_by_a_table_says_where_it_saves(read) -> None:
     assert found["checkpoint"]["path"] == "out/lightning_logs"
 
 
-def test_a_version_of_a_logger_lies_in_its_folder(read) -> None:
-    script = f"{PARSER}from pytorch_lightning import Trainer\nfrom pytorch_lightning.callbacks import ModelCheckpoint\n"
-    script += "from pytorch_lightning.loggers import TensorBoardLogger\np.add_argument('--ckpt_path')\n"
-    script += "p = Trainer.add_argparse_args(p)\nargs = p.parse_args()\n"
-    script += "logger = TensorBoardLogger(save_dir='logs/tb', name='a')\nnet = Net(args.ckpt_path)\n"
-    script += "saver = ModelCheckpoint(dirpath=str(Path(logger.log_dir) / 'checkpoints'), filename='{epoch}-x')\n"
-    _, found, said = read({"train.py": f"{script}Trainer.from_argparse_args(args, callbacks=[saver]).fit(net)\n"})
-    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == (
-        "logs",
-        ["tb/a/version_*/checkpoints/*.ckpt"],
-    ), said
-    assert resumed(found) == ["--resume_from_checkpoint", "{newest}"]
-
-
-def test_a_loop_of_rsl_rls_and_flags_in_a_list(read) -> None:
-    script = "from rsl_rl.runners import OnPolicyRunner\nfrom datetime import datetime\nfrom isaacgym import gymutil\n"
-    script += "FLAGS = [{'name': '--resume', 'action': 'store_true', 'default': False}]\n"
-    script += "args = gymutil.parse_arguments(custom_parameters=FLAGS)\n"
-    script += "runner = OnPolicyRunner(env, cfg, f'logs/{datetime.now()}', device='cuda')\n"
-    _, found, said = read({"train.py": f"{script}if args.resume:\n    runner.load(newest('logs'))\nrunner.learn()\n"})
-    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("logs", ["*/model_*.pt"]), said
-    assert resumed(found) == ["--resume"]
-
-
 def test_megatrons_folder_is_that_of_its_flag(read) -> None:
     script = "from megatron.training import pretrain\nimport argparse\np = argparse.ArgumentParser()\n"
     script += "p.add_argument('--save')\np.add_argument('--adlr-autoresume', action='store_true')\n"
@@ -136,15 +93,6 @@ def test_megatrons_folder_is_that_of_its_flag(read) -> None:
     )
     assert (found["checkpoint"]["path"], found["checkpoint"]["unit"]) == ("o", ["iter_*"]), said
     assert resumed(found) == ["--load", "{path}"]
-
-
-def test_a_line_stands_before_the_first_test_of_its_setting(read) -> None:
-    script = (
-        "import torch, yaml\ncfg = yaml.safe_load(open('c.yaml'))\nif cfg['resume']:\n    if isfile(cfg['resume']):\n"
-    )
-    script += "        state = torch.load(cfg['resume'])\n        optimizer.load_state_dict(state['o'])\n"
-    _, _, said = read({"train.py": f"{script}{STATE}f'o/{{n}}.pt')\n", "c.yaml": "resume:\n"}, "--", "c.yaml")
-    assert "write before line 3" in said, said
 
 
 def test_a_package_below_a_folder_of_sources_is_found(initialized) -> None:

@@ -81,14 +81,6 @@ REFUSED = {
         ["--", "c.yaml", "save_folder=kept"],
         "`argosy init train.py --opaque kept --include GLOB`",
     ),
-    "a switch that says so in its help": (
-        f"{PARSER}p.add_argument('--c', action='store_true', help='Continue training from the latest checkpoint')\n"
-        f"p.add_argument('--val', action='store_true')\n{PARSED}path = found() if args.c else None\n"
-        f"path = other() if args.val else path\noptimizer.load_state_dict(torch.load(path)['optimizer'])\n"
-        f"{STATE}unknown() + '/m.pt')\n",
-        [],
-        "What may make it go on, by its name: --c (line 3)\n",
-    ),
     "Ray's trainer, if a setting asks for it": (
         "import fire, torch\nfrom ray.train import RunConfig\nfrom ray.train.torch import TorchTrainer\n"
         "def main(config):\n    cfg = read(config)\n    if cfg.use_ray:\n"

@@ -16,17 +16,6 @@ SAVER = "import tensorflow as tf, argparse, os\np = argparse.ArgumentParser()\n"
 SAVER += "p.add_argument('--out', default='o')\n"
 SAVED = "saver = tf.train.Saver(max_to_keep=5)\nsaver.save(sess, os.path.join(a.out, 'model'), global_step=step)\n"
 OF_SAVER = ["model-*", "checkpoint"]
-DOCOPT = '''"""Trains.
-
-options:
-    --checkpoint-dir=<dir>       Where to save [default: kept].
-    --checkpoint=<path>          Go on from a path.
-    --restore-parts=<path>       A part of the model.
-    -h, --help                   This.
-"""
-import torch
-from docopt import docopt
-'''
 CASES = {
     "TensorFlow's Saver, and the folder that its newest is taken of": (
         {
@@ -49,16 +38,6 @@ CASES = {
         },
         ("o", OF_SAVER, None, "line 5 looks for it and goes on by itself"),
     ),
-    "options that docopt reads": (
-        {
-            "train.py": f"{DOCOPT}args = docopt(__doc__)\nfolder = args['--checkpoint-dir']\n"
-            "def load(path):\n    opt.load_state_dict(torch.load(path)['optimizer'])\n"
-            "if args['--restore-parts'] is not None:\n    load(args['--restore-parts'])\n"
-            "if args['--checkpoint'] is not None:\n    load(args['--checkpoint'])\n"
-            f"{STATE}folder + '/step%09d.pth' % n)\n"
-        },
-        ("kept", ["step*.pth"], ["--checkpoint", "{newest}"], "line 5 declares --checkpoint"),
-    ),
     "a key of a file of settings": (
         {
             "train.py": f"{TORCH}import json\np.add_argument('-c', '--config')\na = p.parse_args()\n"
@@ -66,16 +45,7 @@ CASES = {
             f"    opt.load_state_dict(torch.load(cfg['checkpoint_path']))\n{STATE}cfg['out'] + '/last.pt')\n",
             "c.json": '{"train": {"out": "kept", "checkpoint_path": ""}}',
         },
-        ("kept", ["last.pt"], None, "what train.checkpoint_path of c.json names, which no flag was seen to give"),
-    ),
-    "a parameter that settings fill, with its word for the newest": (
-        {
-            "train.py": f"{TORCH}import yaml\ndef main(out, resume_from_checkpoint=None):\n"
-            "    if resume_from_checkpoint:\n        if resume_from_checkpoint != 'latest':\n            path = '.'\n"
-            f"        torch.load(path)\n    {STATE}f'{{out}}/{{n}}.pt')\nmain(**yaml.safe_load(open('c.yaml')))\n",
-            "c.yaml": "out: kept\n",
-        },
-        ("kept", ["*.pt"], None, "where its settings hold it, write latest there"),
+        ("kept", ["last.pt"], None, "every restart may begin anew"),
     ),
     "a load that may miss, two functions below the try": (
         {
@@ -103,45 +73,12 @@ CASES = {
         },
         ("kept", ["*.pth"], None, NOTHING),
     ),
-    "a path that is absolute, or lies in a folder": (
-        {
-            "train.py": f"{TORCH}def save(name):\n    if not os.path.isabs(name):\n        name = 'kept/' + name\n"
-            f"    {STATE}name)\nsave('model.pt')\n"
-        },
-        ("kept", ["model.pt"], None, NOTHING),
-    ),
-    "what a dataset has read is no checkpoint": (
-        {
-            "train.py": f"{TORCH}class Examples(torch.utils.data.Dataset):\n    def __init__(self):\n"
-            f"        torch.save(self.all, 'data/cached')\nExamples()\n{MODEL}'kept/m.pt')\n"
-        },
-        ("kept", ["m.pt"], None, NOTHING),
-    ),
     "a callback that comes with a star, through a module of the script's": (
         {
             "train.py": "from model import *\nModelCheckpoint('unet.hdf5', save_best_only=True)\n",
             "model.py": "from keras.callbacks import ModelCheckpoint\n",
         },
         (".", ["unet.hdf5"], None, NOTHING),
-    ),
-    "Lightning before 1.0: one text names folder and files, and the Trainer is told": (
-        {
-            "train.py": "import argparse, os\nfrom pytorch_lightning import Trainer\n"
-            "from pytorch_lightning.callbacks import ModelCheckpoint\np = argparse.ArgumentParser()\n"
-            "p.add_argument('--name', default='exp')\np.add_argument('--ckpt')\na = p.parse_args()\n"
-            "kept = ModelCheckpoint(filepath=os.path.join(f'ckpts/{a.name}', '{epoch:d}'))\n"
-            "Trainer(checkpoint_callback=kept, resume_from_checkpoint=a.ckpt).fit(system)\n"
-        },
-        ("ckpts/exp", ["*.ckpt"], ["--ckpt", "{newest}"], "line 6 declares --ckpt"),
-    ),
-    "a script that loads part of the newest, and leaves the Trainer to begin": (
-        {
-            "train.py": "import os\nfrom transformers import Trainer, TrainingArguments\n"
-            "def newest(folder):\n    for each in os.listdir(folder):\n        if each.startswith('checkpoint'):\n"
-            "            return each\nfound = newest('out')\nmodel = load(found)\n"
-            "Trainer(model, TrainingArguments(output_dir='out')).train()\n"
-        },
-        ("out", None, None, "line 4 looks in the folder by itself, but transformers.Trainer is never told to go on"),
     ),
     "DeepSpeed's folder, which a flag names": (
         {
@@ -213,7 +150,7 @@ CASES = {
             f"path = 'kept/m.pt'\nif not os.path.isfile(path):\n    if a.reload_checkpoint == '':\n        leave()\n"
             f"    else:\n        path = a.reload_checkpoint\n{STATE}f'kept/{{n}}.pt')\n"
         },
-        ("kept", ["*.pt"], None, "--reload_checkpoint; if the script goes on with it, name it with --resume-arg"),
+        ("kept", ["*.pt"], None, "name it with --resume-arg"),
     ),
     "the first of a flag that may have several": (
         {
@@ -265,24 +202,6 @@ CASES = {
             f"if a.resume:\n    torch.load('kept/m.pth')\n{STATE}'kept/m.pth')\n"
         },
         ("kept", ["m.pth"], ["--resume", "True"], "--resume, which is True or False"),
-    ),
-    "a switch that is enough, though another flag may name the file": (
-        {
-            "train.py": f"{TORCH}p.add_argument('--resume', action='store_true')\np.add_argument('--ckpt')\n"
-            "a = p.parse_args()\nif a.resume:\n    file = 'kept/latest.pth' if a.ckpt is None else a.ckpt\n"
-            "    opt.load_state_dict(torch.load(file)['optimizer'])\n"
-            f"for name in ('latest', 'best', f'epoch_{{n}}'):\n    {STATE}f'kept/{{name}}.pth')\n"
-        },
-        ("kept", ["latest.pth", "best.pth", "epoch_*.pth"], ["--resume"], "line 8 takes what was saved then"),
-    ),
-    "Lightning before 1.0, with a name that has no epoch": (
-        {
-            "train.py": "import os\nfrom pytorch_lightning import Trainer\n"
-            "from pytorch_lightning.callbacks import ModelCheckpoint\n"
-            "kept = ModelCheckpoint(filepath=os.path.join('runs', 'exp', 'checkpoint'))\n"
-            "Trainer(checkpoint_callback=kept).fit(system)\n"
-        },
-        ("runs/exp", ["*.ckpt"], None, "every restart begins anew"),
     ),
     "settings that all flags go into": (
         {
@@ -349,27 +268,11 @@ def test_a_group_of_one_is_no_count_of_ranks(read) -> None:
 
 
 REFUSED = {
-    "a class of Trainer with a loop of its own": (
-        "from transformers import HfArgumentParser, TrainingArguments, Trainer as T\nclass Mine(T):\n"
-        "    def train(self):\n        loop()\nclass MyTrainer(Mine):\n    pass\n"
-        "HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nMyTrainer().train()\n",
-        "it has a train() of its own; name the folder and its files with --opaque FOLDER --include GLOB",
-    ),
-    "a default that is made, and lies outside": (
-        f"{TORCH}p.add_argument('--base', default=os.path.expanduser('~/runs'))\na = p.parse_args()\n"
-        f"{STATE}os.path.join(a.base, 'm.pt'))\n",
-        "saves where --base says, which is ~/runs by default; name a folder below the one the script runs in, after --",
-    ),
     "DeepSpeed in a folder of its own each time": (
         "import argparse, deepspeed, datetime\np = argparse.ArgumentParser()\np.add_argument('--load_dir')\n"
         "a = p.parse_args()\nfolder = 'exp/' + datetime.datetime.now().isoformat()\n"
         "if a.load_dir:\n    engine.load_checkpoint(load_dir=a.load_dir)\nengine.save_checkpoint(folder, tag)\n",
         "--resume-arg=--load_dir --resume-arg=FOLDER, which goes on from it",
-    ),
-    "a constant outside": (
-        f"{TORCH}ROOT = '/media/me/model'\n{STATE}os.path.join(ROOT, 'm.pt'))\n",
-        "line 4 saves into /media/me/model, outside the folder that it runs in, which is all that is kept; write "
-        "`ROOT = 'out'` behind line 3",
     ),
     "a save that a setting keeps it from": (
         f"{TORCH}class Args:\n    save: bool = False\nargs = Args()\nif args.save:\n    {STATE}f'o/{{n}}.pt')\n",

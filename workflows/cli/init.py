@@ -12,7 +12,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_checkpoint import Guess, places, put_checkpoint
-from argosy.workflows.cli.init_elsewhere import among, undeclared, with_words, words_inside
+from argosy.workflows.cli.init_elsewhere import among, left_behind, with_words, words_inside
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
@@ -31,10 +31,6 @@ OUT = "out"
 """The folder that a variable names, where the script has none."""
 KILLED = "watch it being killed and resumed"
 USUAL_KILL_STEP = 50
-RANKS_OF_A_NODE = 8
-"""As most nodes with GPUs have."""
-CLI_OF_FABRIC = "LT_CLI_USED"
-"""So ``fabric run`` tells a script that the ranks are started, where it does not launch them itself."""
 OF_JAX = (
     "initialize(f\"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}\", int(os.environ['WORLD_SIZE']), "
     "int(os.environ['RANK']))"
@@ -100,7 +96,6 @@ def command(
         guess.put("script", relative, "")
     here = path.resolve().parent == Path.cwd()
     environ |= {"PYTHONPATH": facts.started} if facts.started not in ("", "module") and here else {}
-    environ |= {CLI_OF_FABRIC: "1"} if facts.ranks.unlaunched else {}
     uri = dataset_uri(dataset, facts.data, args)
     args = _arguments(guess, facts.data, args, uri, environ)
     if facts.stays:
@@ -116,7 +111,7 @@ def command(
         told = re.sub(r"(?<![$\w])SCRIPT\b", lambda _: shlex.quote(str(script)), str(error))
         more = () if opaque else words_inside(facts, lambda words: _read(script, (*given, *words), named)[0])
         raise InputError(with_words(told, str(script), given, more)) from error
-    guess.why += undeclared(facts, given)
+    guess.why += left_behind(facts.modules, path.resolve().parent)
     text = "\n".join(guess.lines) + "\n"
     _check(text, path)
     _write(path, text, force)
@@ -177,8 +172,7 @@ def _arguments(
         guess.lines.append(f"env = {{ {', '.join(f'{name} = {json.dumps(text)}' for name, text in environ.items())} }}")
         reason = "it says where the script writes" if OUT in environ.values() else ""
         reason = reason or ("the script imports what lies there" if "PYTHONPATH" in environ else "")
-        launched = "the script leaves it to `fabric run` to launch its Fabric" if CLI_OF_FABRIC in environ else ""
-        reasons = (reason, launched, filled if "{data}" in environ.values() else "")
+        reasons = (reason, filled if "{data}" in environ.values() else "")
         guess.why.append((guess.lines[-1], "; ".join(filter(None, reasons))))
     return args
 
@@ -241,10 +235,13 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
     elif facts.ranks.by is None:
         why = facts.ranks.only or "the script uses neither DDP, FSDP nor deepspeed"
         nodes, each, why = 1, 1, f"{why}: one process"
-    elif facts.ranks.told is not None:
-        nodes, each = facts.ranks.told[0], facts.ranks.told[1] or here or 1
-        known = "its devices say" if facts.ranks.told[1] else "there are GPUs; change it with -j NxP"
-        why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; Fabric takes as many ranks as {known}"
+    elif facts.ranks.by[0] == "Fabric":
+        nodes, each, why = (
+            1,
+            here or 1,
+            f"{facts.ranks.by[1]} uses Fabric, which takes as many ranks as its devices say",
+        )
+        why = f"{why}; change it with -j NxP"
     elif facts.ranks.plain:
         nodes, each, why = 2, 1, f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}: a process for all devices of a node"
         why = f"{why}; let it say {OF_JAX} there, or else it meets nobody" if facts.ranks.unmet else why
@@ -252,12 +249,6 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         nodes, each = (1, here) if here else (1 if facts.ranks.node else 2, 2)
         why = f"this machine has {here} GPUs" if here else "change it with -j NxP"
         why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; {why}"
-        if (parts := facts.ranks.parts) and nodes * each % parts:
-            each = here or min(parts, RANKS_OF_A_NODE)
-            nodes, why = -(-parts // each), f"{why}; one copy of the model lies over {parts} ranks, as its flags say"
-        if facts.ranks.size > 1:
-            nodes, each = 1, facts.ranks.size
-            why = f"{facts.ranks.by[1]} makes a group of {each} ranks, as is written there"
         if facts.ranks.node:
             why += f"; {facts.ranks.node}: one node only"
     guess.put("nnodes", nodes, "")

@@ -6,7 +6,6 @@ import json
 import posixpath
 import re
 
-from argosy.workflows.script.account import Seen, said
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.resuming import NUMBERED, OF_MODEL
@@ -15,7 +14,6 @@ from argosy.workflows.script.values import OUTSIDE
 MOST = 4
 FOLDER = "FOLDER"
 STEP = "{step}"
-_NOTHING = ("-", "0", "not given", "None", "False")
 
 
 def account(facts: ScriptFacts) -> str:
@@ -54,27 +52,10 @@ def _fixed(glob: str) -> str:
 def goes_on(facts: ScriptFacts) -> list[str]:
     """The words that make it go on, as far as they are known; [] for none."""
     flag = facts.resume_flag()
-    if flag is None and facts.numbered:
-        return [*facts.numbered, STEP]
     told = (one for each in facts.seen_loads for one in each.flags
             if one.takes_value and not one.default and OF_MODEL.search(one.attribute))  # fmt: skip
     flag = flag or next(told, None)
     return [] if flag is None else resume_words(flag)
-
-
-def held(facts: ScriptFacts) -> tuple[str, Flag] | None:
-    """What keeps the script from all of its saves, and the flag that says so; None where that is not a flag."""
-    found = [_held(each) for each in facts.seen_saves]
-    return found[0] if found and all(found) else None
-
-
-def _held(each: Seen) -> tuple[str, Flag] | None:
-    tests = " and ".join(test for test in each.tests if " or " not in test)
-    asked = (one for one in each.flags if not one.computed and re.search(rf"\b{one.attribute}\b", tests))
-    kept = (one for one in asked if said(one).startswith(_NOTHING)
-            and not re.search(rf"\bnot [\w.]*\b{one.attribute}\b", tests))  # fmt: skip
-    flag = next(kept, None)
-    return None if flag is None else (f"{each.where} saves only if {tests}, and {flag.name} is {said(flag)}", flag)
 
 
 def words_of(flag: str, value: str) -> list[str]:

@@ -15,9 +15,8 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_refused import check_restart, is_empty, refused
-from argosy.workflows.cli.init_resume import resume
-from argosy.workflows.cli.init_unflagged import LAST, OURS
+from argosy.workflows.cli.init_refused import is_empty, refused
+from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.places import SavedAt, fixed
@@ -73,8 +72,12 @@ def put_checkpoint(
             f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
             "in, which is all that is kept; name a folder below that one there, as in 'out'"
         )
-    if opaque is None:
-        check_restart(facts)
+    if opaque is None and facts.removed is not None:
+        where, gone = facts.removed
+        raise InputError(
+            f"SCRIPT: {where} removes {gone} when it starts, and with it what it saved and would go on from; let it do "
+            "so only where nothing is to be gone on from, or not at all, and call argosy init again"
+        )
     folder, patterns, why = _saved(facts, opaque, include)
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)
@@ -102,7 +105,7 @@ def put_checkpoint(
         known = saved.library == DCP and ranks[0] == 1  # by .metadata, which comes last
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     elif ranks != (1, 1):
-        _by_rank(guess, facts, patterns, ranks)
+        _by_rank(guess, patterns, ranks)
     arguments, because = resume(facts, resume_arg, folder, patterns)
     if arguments:
         guess.put("resume_args", arguments, because)
@@ -168,10 +171,9 @@ def _inside(paths: Iterable[str]) -> bool:
     return not any(path.startswith(OUTSIDE) for path in paths)
 
 
-def _by_rank(guess: Guess, facts: ScriptFacts, patterns: Sequence[str], ranks: tuple[int, int]) -> None:
-    expect, likely = rank_files(patterns, facts.ranks.written)
-    _completeness(guess, "the script", expect, "", ranks)
-    if likely and not expect and ranks[0] > 1:
+def _by_rank(guess: Guess, patterns: Sequence[str], ranks: tuple[int, int]) -> None:
+    likely = rank_files(patterns)
+    if likely and ranks[0] > 1:
         told = f'if each rank writes one, add expect = {json.dumps(likely)} and writers = "every"'
         guess.why.append(("no expect", f"only the first node's files are kept; {told}"))
 
@@ -229,13 +231,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
         )
     first = usable[0]
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
-    apart = {each.folder for each in usable}
     way = facts.resume_flag()
-    finds = facts.loads or (way is not None and way.attribute in facts.endings)
-    if finds and len(apart) > 1 and (above := os.path.commonpath(apart)) not in ("", "."):
-        # It may look for any of them by itself: the model in one folder, its optimizer in another.
-        patterns = [os.path.relpath(f"{each.folder}/{each.pattern}", above) for each in usable]
-        return above, list(include) or patterns, f"{first.where} saves there"
     if way is not None and way.attribute in facts.newest:
         # None of them is taken for the newest: what is saved once below, at the end, may lie among them.
         below = [each for each in usable if each.folder.startswith(f"{first.folder}/") and "*" not in each.pattern]
@@ -246,42 +242,13 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     ):
         # With ** the newest is the folder that they lie in.
         patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]
-    return _with_beside(facts, first.folder, patterns, f"{first.where} saves there")
+    return first.folder, patterns, f"{first.where} saves there"
 
 
 def _of_our_lines(usable: list[SavedAt]) -> list[SavedAt]:
     """Where the lines that init gives save the whole state, the folders that ranks write together only hold it up."""
     alone = any(each.pattern == OURS for each in usable)
     return [each for each in usable if not (alone and each.library)]
-
-
-def _with_beside(facts: ScriptFacts, folder: str, patterns: list[str], why: str) -> tuple[str, list[str], str]:
-    """The files, too, that it reads beside the checkpoint when it goes on, as long as {newest} is none of them."""
-    flag = facts.resume_flag()
-    named = flag is not None and flag.takes_value and stands_for(flag) != STEP
-    newest = f"{folder}/{[*patterns, '*'][0]}"
-    if flag is not None and flag.attribute in facts.folders:
-        newest = str(Path(newest).parent)
-    first = patterns[0].split("/")[0] if patterns else ""
-    alone = len(patterns) == 1 and any(each.whole for each in facts.saves) and "/" in patterns[0]
-    for path, where in facts.beside.items():
-        above = str(Path(path).parent)
-        common = folder if above.startswith(OUTSIDE) else os.path.commonpath([folder, above]) or "."
-        if folder != above and (common == "." or above.startswith(OUTSIDE) or
-                                (named and common not in (folder, above))):  # fmt: skip
-            continue
-        name = os.path.relpath(path, common)
-        if named and "*" in newest:
-            top, _, below = name.partition("/")
-            if not (alone and common == folder and below and fnmatchcase(top, first)):
-                continue
-            name = f"{first}/{below}"  # beside each of them
-        if folder != common:
-            patterns = [f"{os.path.relpath(folder, common)}/{each}" for each in patterns]
-            folder = common
-        if not any(fnmatchcase(name, each) for each in patterns):
-            patterns, why = [*patterns, name], f"{why}; {where} reads {name} to go on"
-    return folder, patterns, why
 
 
 def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
@@ -292,6 +259,6 @@ def _kinds(facts: ScriptFacts, places: Sequence[SavedAt]) -> list[str]:
     last = [each for each in whole if LAST.fullmatch(Path(each.pattern).name)]
     if newest and len(whole) > 1 and last and not facts.newest.get(flag.attribute if flag else ""):
         return [each.pattern for each in last[:1]]
-    # A number names all files that bear it, and what lies beside the file is read, too.
-    newest = newest and (flag is None or stands_for(flag) != STEP) and not (facts.reads_beside or facts.parts)
+    # A number names all files that bear it.
+    newest = newest and (flag is None or stands_for(flag) != STEP)
     return [each.pattern for each in (whole if whole and newest else places)]

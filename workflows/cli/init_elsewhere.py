@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from argosy.workflows.cli.init_checkpoint import places
 from argosy.workflows.script.facts import ScriptFacts
@@ -38,19 +40,13 @@ def with_words(refused: str, script: str, given: Sequence[str], words: Sequence[
     return f"{refused}; with {' '.join(words)} it saves below that one: `{whole}`"
 
 
-def undeclared(facts: ScriptFacts, given: Sequence[str]) -> list[tuple[str, str]]:
-    """The words that no parser of the script was seen to take, as where a loop declares them, and what that means."""
-    names = {name for flag in facts.flags for name in (flag.name, *flag.aliases)}
-    pairs = zip(given, (*given[1:], ""), strict=False)
-    told = ((word.partition("=")[0], word.partition("=")[2] or after) for word, after in pairs
-            if re.match(r"--?[A-Za-z]", word))  # fmt: skip
-    known = {part for each in facts.saves for part in each.folder.split("/")}
-    lacks = [word for word, value in dict(told).items() if word not in names and value and value[0] != "-"
-             and not shortened(word, facts.flags) and not {*value.split("/")} & known]  # fmt: skip
-    if not lacks or not facts.saves or facts.trainer is not None or not any(name.startswith("-") for name in names):
-        return []
-    why = "no parser seen takes them: if they say where it saves or what it goes on from, the lines above are wrong"
-    return [(", ".join(lacks), f"{why}; name that with --opaque, --include and --resume-arg")]
+def left_behind(modules: Sequence[Path], folder: Path) -> list[tuple[str, str]]:
+    """The first module that lies, or is a link to one, outside the folder that travels, and how it comes along."""
+    for each in (path.resolve() for path in modules if not path.resolve().is_relative_to(folder)):
+        whole = os.path.commonpath([each, folder])
+        why = "the script imports it, and only the folder of run.toml travels: copy it there, install it where it runs"
+        return [(os.path.relpath(each, folder), f"{why}, or call argosy init in {whole}")]
+    return []
 
 
 def among(flag: Flag, args: tuple[str, ...], flags: Sequence[Flag] = ()) -> bool:

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import account, goes_on, held, resume_words, to_write, words_of
+from argosy.workflows.cli.init_account import account, goes_on, resume_words, to_write, words_of
 from argosy.workflows.script.facts import ScriptFacts
-from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.values import OUTSIDE
 
 MOST_LINES = 3
 NOTHING = "saves no checkpoint that can be seen"
 SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|name))?$")
 PLACEHOLDER = re.compile(r"(?i)(^|/)path/to(/|$)|your[_-]\w*(path|dir)")
-
-
-def check_restart(facts: ScriptFacts) -> None:
-    """Accept a script that starts again beside what it saved.
-
-    Raises:
-        InputError: it removes that, or ends where it is there.
-    """
-    if facts.removed is not None:
-        where, gone = facts.removed
-        raise InputError(
-            f"SCRIPT: {where} removes {gone} when it starts, and with it what it saved and would go on from; let it do "
-            "so only where nothing is to be gone on from, or not at all, and call argosy init again"
-        )
-    if facts.barred is not None:
-        where, folder = facts.barred
-        raise InputError(
-            f"SCRIPT: {where} ends the script where {folder} is there, as it is in a restart, with what was saved; let "
-            "it go on then, and call argosy init again"
-        )
 
 
 def refused(facts: ScriptFacts) -> InputError:
@@ -47,7 +25,7 @@ def refused(facts: ScriptFacts) -> InputError:
     told.sort(key=lambda each: each[0] not in facts.sure)
     if named := next((each for each in told if not (SETTINGS.search(each[1].attribute))), None):
         where, flag = named
-        whole = any(each.where == where and each.file == flag for each in facts.seen_saves)
+        whole = any(each.where == where and each.file and each.file.name == flag.name for each in facts.seen_saves)
         say = " ".join(words_of(flag.name, "out/model.pt" if whole else "VALUE"))
         fixed = {f"{each.where}: {each.folder}" for each in facts.saves if each.folder.startswith(OUTSIDE)
                  and not each.folder.startswith((flag.default or "").rstrip("/") or OUTSIDE)}  # fmt: skip
@@ -58,12 +36,6 @@ def refused(facts: ScriptFacts) -> InputError:
             f"the one the script runs in, after --, as in `argosy init SCRIPT -- {say}`{more}"
         )
     for each in facts.saves:
-        if (outside := _of_default(facts, each.folder)) is not None:
-            flag, say = outside, " ".join(words_of(outside.name, "VALUE"))
-            return InputError(
-                f"SCRIPT: {each.where} saves where {flag.name} says, which is {each.folder} by default; name a folder "
-                f"below the one the script runs in, after --, as in `argosy init SCRIPT -- {say}`"
-            )
         begins = (value for value in facts.written if len(value) > 1 and each.folder.startswith(value.rstrip("/")))
         if (value := max(begins, key=len, default="")) and (each.folder.startswith(OUTSIDE) or is_empty(each.folder)):
             key, file = facts.written[value]
@@ -71,12 +43,6 @@ def refused(facts: ScriptFacts) -> InputError:
                 f"SCRIPT: {each.where} saves where {key} of {file} says, which is {value}; write a folder below the "
                 "one the script runs in there"
             )
-    if facts.inside is not None:
-        line, where = facts.inside
-        return InputError(
-            f"SCRIPT: {facts.saves[0].where} saves into {facts.saves[0].folder}, outside the folder that it runs in, "
-            f"which is all that is kept; write `{line}` behind {where}{facts.copies}, and call argosy init again"
-        )
     lines = [f"{each.where}: {each.folder}" for each in facts.saves]
     seen_at = {each.where for each in facts.saves}
     lines += [where for where, _ in facts.unclear_saves if where not in seen_at]
@@ -87,7 +53,7 @@ def refused(facts: ScriptFacts) -> InputError:
         if facts.set_off is not None:
             where, stands = facts.set_off
             return InputError(f"SCRIPT: {seen}: {where} has `{stands}`; write True there, and call argosy init again")
-    if not facts.saves and facts.sure.isdisjoint(lines) and (kept := facts.ended or held(facts)) and lines:
+    if not facts.saves and facts.sure.isdisjoint(lines) and (kept := facts.ended) and lines:
         only, flag = kept
         say = " ".join(words_of(flag.name, "VALUE")) if flag.takes_value else flag.name
         return InputError(f"SCRIPT: {only}; say it after --, as in `argosy init SCRIPT -- {say}`")
@@ -157,23 +123,12 @@ def _going_on(facts: ScriptFacts) -> str:
         or facts.restores
         or facts.may_go_on
         or facts.trainer is not None
-        or facts.asked_for is not None
     ):
         return ""
     told = "\nNothing was seen that makes it go on: every restart may begin anew."
     lines = "" if facts.loop is None else facts.loop.lines("FOLDER/argosy.pt", facts.end)
     more = lines and f" For it to go on write:\n{lines}"
     return f"{told}{more}"
-
-
-def _of_default(facts: ScriptFacts, folder: str) -> Flag | None:
-    """The flag whose default, which is more than a text, begins a folder that lies outside."""
-    for flag in facts.flags if folder.startswith(OUTSIDE) else ():
-        for each in ast.walk(flag.node) if flag.node is not None else ():
-            text = each.value if isinstance(each, ast.Constant) and isinstance(each.value, str) else ""
-            if len(text) > 1 and folder.startswith(text.rstrip("/")):
-                return flag
-    return None
 
 
 def is_empty(path: str) -> bool:

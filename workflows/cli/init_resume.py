@@ -2,243 +2,196 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
-from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_unflagged import LAST, LINES, by_script, lines_of, one_file, words_of_parts
+from argosy.workflows.cli.init_account import STEP, account, stands_for, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
-from argosy.workflows.script.places import fixed
 from argosy.workflows.script.resuming import COUNTS, NUMBERED
 from argosy.workflows.script.trainer import TrainerFacts
+
+OURS = "argosy.pt"
+"""So is the file called of the lines that make a script go on."""
+LAST = re.compile(
+    r"(((checkpoint|ckpt|model)[-_])?(last|latest|current)|checkpoint|ckpt)([-_]?(checkpoint|ckpt|model))?\.\w+(\.tar)?"
+)
+"""So is the file called, among others that are numbered or the best, that each save writes anew."""
+
+
+class Way(NamedTuple):
+    """The words that make a script go on, and why these, or none."""
+
+    words: list[str]
+    why: str
+    lines: bool = False
+    """Whether the lines follow that make its own loop go on."""
 
 
 def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
     """The arguments, and why."""
     if given:
         return list(given), ""
-    words, why = _words(facts, folder, patterns)
-    words = [*words, *facts.switches] if words else []
-    goes_on, wanted = bool(words or facts.loads), LINES in why
-    why = why.partition(LINES)[0]  # what there is to doubt stands before the lines
-    bare = words and facts.models_only and not facts.counts_on
+    words, why, wanted = _words(facts, folder, patterns)
+    goes_on = bool(words or facts.loads)
+    bare = words and facts.models_only
     if facts.at_end and not goes_on:
         why = f"{facts.at_end} saves only when its loop has ended; {why}"
-    elif goes_on:
-        why += "".join(f"; but {each}" for each in _turns_again(facts, words, folder, patterns, anew=not bare))
-        wanted = wanted or bool(facts.at_end)
-    if goes_on and facts.early:
-        why += f"; but {facts.early}: a restart fails there until it stands behind that"
-    if words and facts.kept_from:
-        why += f"; but {facts.kept_from}: as the arguments are, a restart begins anew with that model"
-    elif bare and not facts.at_end:
+    elif facts.at_end:
+        why += f"; but {facts.at_end} saves only when its loop has ended: what is killed before begins anew"
+        wanted = True
+    if bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
         wanted = True
-    if facts.stops is not None:
-        name, where = facts.stops
-        words, why = [*words, name], f"{why}; {where} ends the script without {name} where its folder is there"
-    return words, f"{why}{lines_of(facts, folder) if wanted else ''}"
+    return words, f"{why}{_lines_of(facts, folder) if wanted else ''}"
 
 
-def _turns_again(
-    facts: ScriptFacts, words: Sequence[str], folder: str, patterns: Sequence[str], anew: bool
-) -> Iterator[str]:
-    """What a restart takes again, or too much, though it goes on; ``anew``: whether it is asked what its loop counts
-    from.
-    """
-    told = {flag.attribute for flag in facts.flags if flag.name in words}
-    loop = facts.loop if anew and facts.trainer is None else None
-    if loop is not None and loop.anew and loop.anew.rpartition(".")[2] not in told:
-        yield (
-            f"{loop.where} counts from {loop.anew} whatever was loaded: a restart takes all turns again, unless "
-            f"{loop.counter} is saved and loaded, too"
-        )
-    elif facts.on_top:
-        yield f"{facts.on_top}, however many were taken: a restart trains longer"
-    if facts.at_end:
-        yield f"{facts.at_end} saves only when its loop has ended: what is killed before begins anew"
-        return
-    kept = [each for each in fixed(facts.saves) if each.folder == folder and each.pattern in patterns]
-    if kept and all(each.better for each in kept):
-        yield f"{kept[0].where} saves only if {kept[0].better}: a restart takes the turns since the best again"
-    if facts.anew and words and not any("{" in word for word in words):
-        yield f"{facts.anew} gives each start a number of its own: a restart may find nothing there"
-
-
-def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     """What makes the script go on, and why."""
     if facts.trainer is not None and facts.trainer.resumes == "itself" and facts.trainer.resume_args:
-        return list(facts.trainer.resume_args), f"{facts.trainer.library} goes on from the folder that it is told of"
+        return Way(
+            list(facts.trainer.resume_args), f"{facts.trainer.library} goes on from the folder that it is told of"
+        )
     flag = facts.resume_flag()
     other = facts.restored_by
-    if facts.loads and facts.finds and flag is not None and flag == other and facts.trainer is None:
-        flag = None  # a file of somebody's choice; its own it finds itself
-    chosen = other is not None and other != flag and other.takes_value  # whose file that is, another flag says
-    if flag is not None and facts.others and facts.trainer is None and not chosen:
-        why = (
-            f"{flag.where} declares {flag.name}, but {facts.others}, which nothing seen saves: every restart may begin"
-        )
-        return [], f"{why} anew{lines_of(facts, folder)}"
-    if flag is not None and facts.unsaved:
-        why = f"{flag.where} declares {flag.name}, but {facts.unsaved}: a restart with it fails"
-        return [], f"{why}, one without it begins anew{lines_of(facts, folder)}"
     switch = flag is not None and not flag.takes_value
-    if flag is not None and switch and facts.numbered and any("*" in Path(each).name for each in patterns):
-        why = f"{flag.where} declares {flag.name}; {facts.numbered[-1]} numbers what the script goes on from"
-        return [flag.name, *facts.numbered, STEP], why
-    if flag is not None and switch and facts.enough:
-        return [flag.name], f"{flag.where} declares {flag.name}; {facts.enough} takes what was saved then"
+    counts = (each for each in facts.flags if each.takes_value and NUMBERED.search(each.attribute))
+    if flag is not None and switch and (counted := next(counts, None)) is not None:
+        why = (
+            f"{flag.where} declares {flag.name}, and {counted.where} {counted.name}, which numbers what it goes on from"
+        )
+        return Way([flag.name, *words_of(counted.name, STEP)], why)
     if facts.loads and switch and other is not None and other != flag:
-        return [], f"{facts.loads} looks for it and goes on by itself"
+        return Way([], f"{facts.loads} looks for it and goes on by itself")
     if flag is not None and switch and other is not None and other != flag:
         # The switch only says how far to go on from what the other flag names.
-        path, why = _told(facts, other, folder, patterns)
-        return [flag.name, *path] if path else [], f"{flag.where} declares {flag.name}; {why}"
+        path, why, _ = _told(facts, other, folder, patterns)
+        return Way([flag.name, *path] if path else [], f"{flag.where} declares {flag.name}; {why}")
     return _told(facts, flag, folder, patterns)
 
 
-def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
-    """What the flag, or else the script's library, or its settings, are given; or why nothing is."""
-    if flag is not None and facts.parts:
-        return _apart(facts, folder)
+def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence[str]) -> Way:
+    """What the flag, or else the script's library, is given; or why nothing is."""
     if flag is not None:
-        switch = None if flag.takes_value else ([flag.name], f"{flag.where} declares {flag.name}")
-        told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
-        return switch or _from_folder(told, facts.endings.get(flag.attribute, ""))
+        if not flag.takes_value:
+            return Way([flag.name], f"{flag.where} declares {flag.name}")
+        return _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
-    return by_script(facts, folder, patterns)
+    return _by_script(facts, folder, patterns)
 
 
-def _apart(facts: ScriptFacts, folder: str) -> tuple[list[str], str]:
-    """Of flags that each name the file of a part: all of them, or none."""
-    names = " and ".join(flag.name for flag, _ in facts.parts)
-    why = f"{facts.parts[0][0].where}: {names} each name the file of a part of what is saved"
-    words = words_of_parts(facts, folder)
-    if not words:
-        return [], f"{why}, and which file each takes was not seen: say all, with --resume-arg"
-    return words, f"{why}, and are given the newest of each"
-
-
-def _from_folder(found: tuple[list[str], str], folder: str) -> tuple[list[str], str]:
-    """The same where the script puts a folder, as "out/", before the path that a flag is given."""
-    words, why = found
-    if not folder.endswith("/") or folder[:1] in "/~$" or len(words) != 2:
-        return found
-    up = "../" * len([each for each in Path(folder).parts if each != ".."])
-    return [words[0], up + words[1]], f"{why}; the script puts {folder} before it"
-
-
-def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str] | None:
+def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way | None:
     """What a flag with a value is given that is no path of the newest file; None where it is."""
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
     if facts.trainer is not None and facts.trainer.newest and patterns == list(facts.trainer.include):
         path = f"{{newest:{facts.trainer.newest}}}"
-        return words_of(flag.name, path), f"{declares} with a value; {path} stands for the state that was written last"
-    if not facts.endings.get(flag.attribute, "/").endswith("/"):
-        return _name_of(facts, flag, facts.endings[flag.attribute], checkpoint)
+        return Way(
+            words_of(flag.name, path), f"{declares} with a value; {path} stands for the state that was written last"
+        )
     named = [each for seen in facts.seen_loads for each in seen.flags if each.attribute in facts.files]
     if flag.truth and named:
-        told, why = _valued(facts, named[0], folder, patterns)
-        return [*words_of(flag.name, flag.truth), *told] if told else [], f"{declares}, which is True or False; {why}"
+        told, why, _ = _valued(facts, named[0], folder, patterns)
+        return Way(
+            [*words_of(flag.name, flag.truth), *told] if told else [], f"{declares}, which is True or False; {why}"
+        )
     if flag.truth:
         count = {each.name for seen in facts.seen_loads for each in seen.flags if COUNTS.search(each.attribute)}
         which = f", and which file {', '.join(sorted(count))} say: name them with --resume-arg" if count else ""
-        return [] if count else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}"
-    states = {each.unless: each.where for each in facts.saves if each.whole}
-    if states and "" not in states:
-        needed, where = next(iter(states.items()))
-        return [], f"{where} saves what {flag.name} goes on from only with {needed}; say it after --"
+        return Way([] if count else words_of(flag.name, flag.truth), f"{declares}, which is True or False{which}")
     if stands_for(flag) == STEP and "*" in checkpoint:
         why = f"{declares}; {STEP} stands for the number in the name of what was written last"
-        return words_of(flag.name, STEP), why
+        return Way(words_of(flag.name, STEP), why)
     # In a folder that each start makes anew the word finds nothing.
     same = "*" not in str(Path(checkpoint.removesuffix("/**/*")).parent)
     # Hugging Face's Trainer has a folder for each checkpoint.
     numbered = facts.trainer is not None and facts.trainer.marker == "trainer_state.json"
     if flag.attribute in facts.folders and not numbered and "*" not in str(Path(checkpoint).parent):
-        return words_of(flag.name, folder), f"{declares}, which names the folder"
+        return Way(words_of(flag.name, folder), f"{declares}, which names the folder")
     if same and (word := facts.newest.get(flag.attribute)):
-        return words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest"
+        return Way(words_of(flag.name, word), f"{declares}, and {word} makes it look for the newest")
     return None
 
 
-def _name_of(facts: ScriptFacts, flag: Flag, ending: str, checkpoint: str) -> tuple[list[str], str]:
-    """Of a flag with the name of a file in the folder: the one that each save writes anew, or the newest number."""
-    why = f"{flag.where} declares {flag.name}, which names a file in {Path(checkpoint).parent}"
-    names = (Path(each.pattern).name for each in facts.saves if each.pattern.endswith(ending))
-    if last := next((name for name in names if LAST.fullmatch(name)), ""):
-        return words_of(flag.name, last.removesuffix(ending)), f"{why}; {last} is written anew by each save"
-    if ending and Path(checkpoint).name == f"*{ending}":
-        return words_of(flag.name, STEP), f"{why}; {STEP} stands for the number in the name of what was written last"
-    return [], f"{why}: say which with --resume-arg"
-
-
-def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way:
     """The path that a flag is given, of the one file among several where that can be told."""
     patterns = sorted(patterns, key=lambda each: "best" in Path(each).name.lower())  # it may be an old one
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
     whole = {each.pattern for each in facts.saves if each.whole}
     several = len(patterns) > 1 and any("*" in each for each in patterns) and not {*patterns} <= whole
-    several = several and not (facts.trainer is not None and facts.trainer.unit)
-    several = (several or _is_in_tree(facts, flag, patterns)) and flag.attribute not in facts.folders
-    if several and (glob := one_file(facts, folder, patterns)):
-        told = f"{{newest:{glob}}}" if "*" in glob else f"{folder}/{glob}"
-        why = f"{declares} with a value; {told} stands for the file of what was written last"
-        return [*words_of(flag.name, told), *_with_number(facts, flag, glob)], why
-    if several and len(patterns) > 1:
-        inside = facts.endings.get(flag.attribute, "").endswith("/")  # the script puts the folder before the name
-        fixed_names = [each for each in patterns if inside and "*" not in each]
-        part = flag.attribute.replace("resume", "").strip("_")
-        alike = max(fixed_names, key=lambda each: SequenceMatcher(None, part, each).ratio(), default="")
-        one = words_of(flag.name, alike or f"{{newest:{patterns[0]}}}")
+    if several and not (facts.trainer is not None and facts.trainer.unit) and flag.attribute not in facts.folders:
+        one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
         why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
         say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in one)
-        return [], f"{why}; say which, as in {say}: until then every restart begins anew"
+        return Way([], f"{why}; say which, as in {say}: until then every restart begins anew")
     if "*" not in checkpoint:
-        return words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value"
-    number = _with_number(facts, flag, patterns[0]) if len(patterns) == 1 else []
-    newest = "{newest}"
-    if any(each.folder == folder and "*" not in each.pattern and fnmatchcase(each.pattern, patterns[0])
-           and not LAST.fullmatch(each.pattern) for each in facts.saves if patterns):  # fmt: skip
-        newest = f"{{newest:{only_numbered(patterns[0])}}}"  # the best of them is no state to go on from
-    why = f"{declares} with a value; {newest} stands for what was written last"
-    return [*words_of(flag.name, newest), *number], why
+        return Way(words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value")
+    named = (each.pattern for each in facts.saves if each.folder == folder and "*" not in each.pattern)
+    best = any(fnmatchcase(each, patterns[0]) and not LAST.fullmatch(each) for each in named if patterns)
+    # The best may be no state to go on from, and is written last.
+    newest = f"{{newest:{only_numbered(patterns[0])}}}" if best else "{newest}"
+    return Way(words_of(flag.name, newest), f"{declares} with a value; {newest} stands for what was written last")
 
 
-def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> tuple[list[str], str] | None:
+def _by_library(facts: ScriptFacts, trainer: TrainerFacts) -> Way | None:
     """What a library that saves for the script is given; None where the script decides otherwise."""
     if trainer.resume_args:
-        return list(trainer.resume_args), f"{trainer.library} is given it by the script's parser"
+        return Way(list(trainer.resume_args), f"{trainer.library} is given it by the script's parser")
     if trainer.resumes == "itself":
-        return [], f"the script asks {trainer.library} for its newest checkpoint itself"
+        return Way([], f"the script asks {trainer.library} for its newest checkpoint itself")
     if trainer.resumes:
         return None
     if facts.loads:
         why = f"{facts.loads} looks in the folder by itself, but {trainer.library} is never told to go on"
-        return [], f"{why}: what the script loads there it begins with, at step 0"
+        return Way([], f"{why}: what the script loads there it begins with, at step 0")
     known = trainer.start[:1] not in (";", "")
     line = f"; for it to go on write {trainer.start}, and call argosy init again" if known else ""
-    return [], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}"
+    return Way([], f"the script never tells {trainer.library} to go on, so every restart begins anew{line}")
 
 
-def _is_in_tree(facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> bool:
-    """Whether a checkpoint is a folder, in which the flag names a file."""
-    trees = len(patterns) == 1 and patterns[0].endswith("/**/*")
-    return trees and flag.attribute in facts.files - facts.folders
+def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
+    """Where no flag makes it go on: what it does by itself, or the lines to write."""
+    if facts.init_from is not None:
+        return Way(["--init_from=resume"], f"{facts.init_from} compares init_from with 'resume'")
+    if facts.loads:
+        return Way([], f"{facts.loads} looks for it and goes on by itself")
+    if facts.of_model is not None:
+        return _of_model(facts, *facts.of_model, folder, patterns)
+    why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
+    if facts.may_go_on:
+        named = "; ".join(facts.may_go_on)
+        own = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg"
+        why = f"every restart may begin anew; {own}"
+    if facts.loop is not None and facts.trainer is None:
+        return Way([], why, lines=True)
+    told = f". {account(facts)}" if facts.seen_loads else ""
+    return Way([], f"{why}{'' if facts.may_go_on else '; name what makes the script go on with --resume-arg'}{told}")
 
 
-def _with_number(facts: ScriptFacts, flag: Flag, glob: str) -> list[str]:
-    """``--resume_epoch 10`` beside the file of epoch 10, where its name is all that tells it."""
-    whole = any(each.whole for each in facts.saves)
-    named = (each for each in facts.flags if each.takes_value and each != flag and NUMBERED.search(each.attribute)
-             and each.attribute not in facts.unread)  # fmt: skip
-    other = next(named, None)
-    return [] if other is None or whole or "*" not in Path(glob).name else words_of(other.name, f"{{step:{glob}}}")
+def _lines_of(facts: ScriptFacts, folder: str) -> str:
+    """What to write for it to go on, around its own loop; "" where none is known."""
+    if facts.loop is None or facts.trainer is not None:
+        return ""
+    lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
+    return f". For it to go on write, and call argosy init again:\n{lines}"
+
+
+def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]) -> Way:
+    """Of a flag with the path of a model that the script begins with."""
+    checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
+    numbered = [each for each in patterns if "*" in Path(each).name]
+    path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
+    if len(patterns) > 1 and len(numbered) == 1:
+        path = f"{{newest:{numbered[0]}}}"
+    words = [] if len(numbered) > 1 else words_of(flag.name, path)
+    say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
+    why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
+    newest = f"; with {say} it begins with the newest model" if words else ""
+    return Way([], f"{why}{newest}", lines=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -97,20 +96,6 @@ def loaded_by(source: Source, values: Values) -> tuple[Seen, ...]:
     first = sorted(known, key=lambda call: not _near_optimizer(call, source))
     seen = (_seen(call, call.args[0], source, values) for call in first)
     return tuple(each for each in seen if not any(OTHERS.search(test) for test in each.tests))
-
-
-def loads_others(source: Source, values: Values, flag: Flag | None, names: Sequence[str]) -> str:
-    """Where all that stands beside a switch loads what is called otherwise than all that is saved; "" for nowhere."""
-    if flag is None or flag.takes_value or not names:
-        return ""
-    asked = (each for each in source.nodes if isinstance(each, ast.Attribute | ast.Subscript | ast.Call))
-    around = {source.function_of(each) for each in asked if key_of(each) == flag.attribute} - {None}
-    calls = [call for call in source.calls if last_name(call.func) in ("load", "load_file") and call.args
-             and source.function_of(call) in around]  # fmt: skip
-    seen = [_seen(call, call.args[0], source, values) for call in calls]
-    loaded = {each.glob.rpartition("/")[2] for each in seen}
-    alike = any(fnmatchcase(one, other) or fnmatchcase(other, one) for one in loaded for other in names)
-    return f"{seen[0].where} loads {seen[0].glob}" if seen and "" not in loaded and not alike else ""
 
 
 def _near_optimizer(call: ast.Call, source: Source) -> bool:

@@ -139,8 +139,11 @@ class Bindings:
 
     def _means(self, call: ast.Call, function: Function) -> bool:
         """Whether it may be that function: of an object it is one only where no class has a method of the name."""
-        if self._source.class_of(function) is not None or not isinstance(call.func, ast.Attribute):
+        if not isinstance(call.func, ast.Attribute) or function.name == "__init__":
             return True
+        if self._source.class_of(function) is not None:  # ``np.load`` is no method
+            owner = self._source.origin(call.func.value)
+            return not owner or owner.rpartition(".")[2] in self.classes
         methods = (each for each in self.functions[function.name] if self._source.class_of(each) is not None)
         return bool(self._source.origin(call.func)) or next(methods, None) is None
 

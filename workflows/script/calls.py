@@ -239,17 +239,10 @@ class Calls(Statements, Library):
             return known
         return self.setting(name, name) if default is None else self.evaluate(default, frame)
 
-    def _keeps_apart(self, kind: ClassValue) -> bool:
-        """Whether its attributes are looked up in another table than itself: ``return self._dict[name]``."""
-        getter = self.inherited(kind, "__getattr__")
-        names = ast.walk(getter.node) if isinstance(getter, FunctionValue) else ()
-        return any(isinstance(each, ast.Attribute) and last_name(each.value) == "self" and not hasattr(dict, each.attr)
-                   for each in names)  # fmt: skip
-
     def _made(self, kind: ClassValue, args: list[Value], named: dict[str, Value]) -> Value:
         """An object of a class of the script."""
         bases = [each.name.rpartition(".")[2] for each in self._libraries_of(kind)]
-        if ("dict" in bases or "CfgNode" in bases) and not self._keeps_apart(kind):
+        if "dict" in bases or "CfgNode" in bases:
             given = next((each for each in args if isinstance(each, dict | Unknown)), {})
             return self.table(given) if isinstance(given, Unknown) else self.table({**given, **named})
         if any(each in ("Enum", "IntEnum", "StrEnum") for each in bases):

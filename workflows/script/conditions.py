@@ -29,15 +29,6 @@ class Conditions:
         given = self.given.get(name)
         return self._flags[name].default if given is None and name in self._flags else given
 
-    def absent(self, node: ast.expr) -> Flag | None:
-        """The flag that the expression is, when it is neither given nor has a value by default."""
-        shown = [node, *(self._bindings.bound(node) if isinstance(node, ast.Name) else [])]
-        for each in shown:
-            flag = self._flags.get(each.attr) if isinstance(each, ast.Attribute) else None
-            if flag is not None and not (flag.default or flag.computed) and flag.attribute not in self.given:
-                return flag
-        return None
-
     def holds(self, test: ast.expr, depth: int = 4) -> bool | None:
         """Whether a test is true as the flags are now; None: only a run could tell."""
         if isinstance(test, ast.Constant):

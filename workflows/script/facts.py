@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from argosy.workflows.script.account import Seen
-from argosy.workflows.script.asked import Asked
 from argosy.workflows.script.data import DataFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.lines import Loop
@@ -46,30 +46,13 @@ class ScriptFacts:
     """The flag that says that torchrun starts its ranks, where it is not given."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
-    parts: tuple[tuple[Flag, SavedAt | None], ...] = ()
-    """The flags that each name the file of a part, where one file does not have all, and where that is saved."""
-    finds: bool = False  # whether it loads a state of an optimizer whose path no flag names
-    inside: tuple[str, str] | None = None
-    """The line that puts what it saves outside into the folder that it runs in, and the place to write it behind."""
     alone: bool = False  # whether its ranks know nothing of each other
     no_folder: bool = False  # whether nothing seems to make the folder that it saves into
-    copies: str = ""  # what else to leave out then: it copies all that it runs in
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
     removed: tuple[str, str] | None = None  # where it removes at each start what it saves into, and the folder
-    barred: tuple[str, str] | None = None  # where it ends if a folder that it saves into is there, and the folder
-    unsaved: str = ""  # where what it goes on from is asked for what no save puts in it
-    early: str = ""  # where a name gets a state before it is made
-    kept_from: str = ""  # what keeps its resume from the optimizer's state, as the command line is
-    links: Mapping[str, str] = field(default_factory=dict)  # the links that it makes, by name, and where
-    enough: str = ""
-    """Where it loads what it saved with nothing but the flag that makes it go on."""
-    asked_for: Asked | None = None
-    """A setting with the path that it goes on from, where no flag is of that name, and the place."""
-    numbered: tuple[str, ...] = ()
-    """The words with the number of what it goes on from, as the command line gives them: the last takes the number."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
     of_model: tuple[Flag, str] | None = None
@@ -78,31 +61,13 @@ class ScriptFacts:
     """Flag -> the word that makes it look for its newest checkpoint."""
     variables: tuple[str, ...] = ()
     """Variables of the environment that may say where it writes."""
-    beside: Mapping[str, str] = field(default_factory=dict)
-    """Files that it reads beside the checkpoint when it goes on, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
-    endings: Mapping[str, str] = field(default_factory=dict)
-    """The flags that name a file in a folder that is known, and what is put behind the name; else the folder, as
-    "out/".
-    """
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
-    others: str = ""
-    """Where the switch that is called as if it made it go on loads what nothing seen saves."""
-    reads_beside: bool = False
-    """Whether files beside that one are loaded, too."""
-    counts_on: bool = False
-    """Whether it takes its step from the name of the model that it begins with."""
-    switches: tuple[str, ...] = ()
-    """The switches without which a resume is not whole."""
     tells: bool = False  # whether a callback of ours tells each step
     models_only: bool = False  # whether it gives no state to anything but models
-    stops: tuple[str, str] | None = None
-    """The flag without which it ends where its folder holds files, and where."""
-    on_top: str = ""  # where a restart takes all turns on top of those that were taken
     at_end: str = ""  # where it saves, if that is only behind the loops that train
-    anew: str = ""  # where each start gets a number of its own
     loop: Loop | None = None
     """Where it counts its epochs or steps; none where a library owns the ranks,
     whose own calls save and load."""
@@ -126,6 +91,7 @@ class ScriptFacts:
     """Where it raises as its flags are, and the flag that this asks for."""
     started: str = ""
     """What it needs to find its modules: to be one itself, or the folder that it is called in in their path."""
+    modules: tuple[Path, ...] = ()  # its own file, and those of what it imports
     stays: str = ""
     """Where it is handed to Hydra, which gives each start a working directory of its own."""
 

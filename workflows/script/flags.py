@@ -11,7 +11,6 @@ from argosy.workflows.script.source import Function, Source, argument, default_o
 
 _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest", "nargs", "choices", "is_flag"})
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
-_OF_DOCOPT = re.compile(r"\s*(?:-\w,? )?(--[\w-]+)([= ](?:<[^<>]+>|[A-Z_]+))?(?=\s|$)(?:.*\[default: (.*?)\])?")
 _OF_TRUTH = re.compile(r"(?i)bool$")
 _OF_ABSL = "DEFINE_"
 
@@ -60,7 +59,7 @@ def declared(source: Source, arguments: Sequence[str] = ()) -> tuple[Flag, ...]:
             flag = replace(flag, required=False)  # of one command among others
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    for each in (*_of_fire(source, arguments), *_of_docopt(source), *_of_dicts(source)):
+    for each in _of_fire(source, arguments):
         found.setdefault(each.name, each)
     defaults = {word.arg: word.value for call in source.calls if last_name(call.func) == "set_defaults"
                 for word in call.keywords}  # fmt: skip
@@ -213,28 +212,3 @@ def _own_name(written: ast.expr | None) -> str:
     """``--out-dir`` of ``typer.Option("x", "--out-dir", "-o")``; "" for a parameter whose flag has its own name."""
     names = [plain(each) or "" for each in written.args] if isinstance(written, ast.Call) else []
     return next((name for name in names if name.startswith("--")), "")
-
-
-def _of_docopt(source: Source) -> list[Flag]:
-    """The options in the script's own text, where docopt reads them."""
-    if not any(source.origin(call.func) == "docopt.docopt" for call in source.calls):
-        return []
-    trees = (node for node in source.nodes if isinstance(node, ast.Module) and not source.file(node))
-    lines = (ast.get_docstring(next(trees)) or "").splitlines()
-    found = [(number, match) for number, line in enumerate(lines, 1) if (match := _OF_DOCOPT.match(line))]
-    return [Flag(each[1], bool(each[2]), each[3], False, f"line {number}") for number, each in found]
-
-
-def of_training_arguments(source: Source, arguments: Sequence[str]) -> list[Flag]:
-    """The flag of Hugging Face's ``TrainingArguments`` that a loop of the script's own asks for, if no file has all."""
-    parsed = any(name.endswith("TrainingArguments") for name in source.imports.values())
-    parsed = parsed and not (len(arguments) == 1 and arguments[0].endswith((".json", ".yaml", ".yml")))
-    return [Flag("--resume_from_checkpoint", True, None, False, source.where(node)) for node in source.nodes
-            if parsed and isinstance(node, ast.Attribute) and node.attr == "resume_from_checkpoint"][:1]  # fmt: skip
-
-
-def _of_dicts(source: Source) -> list[Flag]:
-    """Flags for a library's parser: ``{"name": "--resume", "action": "store_true"}``."""
-    known = [(dict(written_out(node)), node) for node in source.nodes if isinstance(node, ast.Dict)]
-    return [Flag(name, "action" not in keys, plain(keys.get("default")), False, source.where(node))
-            for keys, node in known if (name := plain(keys.get("name")) or "").startswith("--")]  # fmt: skip

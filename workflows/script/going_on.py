@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import ast
-import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
-from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.lines import loops_around
-from argosy.workflows.script.listed import READS, leads_nowhere
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
-from argosy.workflows.script.turns import next_number
 from argosy.workflows.script.values import Values
 
 _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
+_READS = re.compile(r"(?i)load|restore|resume|read|open$|^YOLO$")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes", "read_text")
-_LOADS = re.compile(r"^(?!.*(eval|test|pretrain|only))((re)?load|restore|ckpt|checkpoint)")
-_ASKS_TO_GO_ON = re.compile(r"(?i)resum|restor|load|contin|ckpt|checkpoint|start|init")
 _NEWEST = "latest_checkpoint"
 _RESTORES = (
     "restore_checkpoint",
@@ -36,20 +31,14 @@ _RESTORES = (
 _LIBRARIES = frozenset({"flax", "orbax", "keras", "tensorflow", "fvcore", "detectron2"})
 
 
-def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: Collection[ast.Call] = ()) -> str:
-    """Where the script loads what it saves without being told to, if it is there; "" for nowhere.
-
-    ``pointed``: where it reads which one is the newest (:mod:`argosy.workflows.script.pointer`).
-    """
+def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
+    """Where the script loads what it saves without being told to, if it is there; "" for nowhere."""
     late, wholes = _late(source, values, places), _wholes(values, places)
-    same = [each for each in wholes if not next_number(source, values, [each])]  # no other start finds those
     for call in (call for call in source.calls if call not in late and not _is_asked_for(call, source, values)):
-        if call in pointed:
-            return source.where(call)
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
             return source.where(call)
-        if name in (*_SEARCHES, _NEWEST) and _is_searched(call, values, wholes) and not leads_nowhere(call, source):
+        if name in (*_SEARCHES, _NEWEST) and _is_searched(call, values, wholes):
             return source.where(call)
         asked = _path_words(call)
         if not (name in _LOOKS and _is_read_then(call, source)) and not (
@@ -58,47 +47,9 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt], pointed: C
             continue
         for glob in (glob for each in asked for glob in values.guesses(each)):
             parts = PurePosixPath(glob).parts
-            if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in same):
+            if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in wholes):
                 return source.where(call)
     return ""
-
-
-def enough(source: Source, values: Values, places: Sequence[SavedAt], flag: Flag | None) -> str:
-    """Where it loads a file that it saves, with nothing but ``flag``; "" for nowhere."""
-    for call in source.calls if flag is not None else ():
-        if last_name(call.func) == "load" and values.machine.needed(call) == (flag,):
-            paths = [glob for each in call.args[:1] for glob in values.guesses(each)]
-            if any(fnmatchcase(path, str(PurePosixPath(one.folder, one.pattern))) for path in paths for one in places):
-                return source.where(call)
-    return ""
-
-
-def switch_back(source: Source, values: Values, places: Sequence[SavedAt]) -> Flag | None:
-    """The switch, called as one that loads is, with nothing but which it loads what it saves."""
-    known = (flag for flag in values.flags if not flag.takes_value and _LOADS.search(flag.attribute))
-    return next((flag for flag in known if enough(source, values, places, flag)), None)
-
-
-def barred(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
-    """Where the script ends if a folder that it saves into is there already, as it is in a restart; and the folder."""
-    ends = (node for node in source.nodes if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise))
-    for node, asked in ((each, each.test) for each in ends if isinstance(each.test, ast.Call)):
-        if last_name(asked.func) not in _LOOKS or asked not in values.machine.calls:
-            continue
-        around = (each.test for each in source.above(node) if isinstance(each, ast.If))
-        if any(_ASKS_TO_GO_ON.search(ast.unparse(test)) for test in around):
-            continue  # it does so where it begins anew only
-        for folder in (one for each in _path_words(asked) for one in values.folders(each)):
-            if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
-                return source.where(node), folder
-    return None
-
-
-def told_inside(flags: Sequence[Flag], told: Mapping[str, str | None], places: Sequence[SavedAt]) -> frozenset[str]:
-    """The flags that are given a folder that is saved into: with them it finds there what it goes on from."""
-    folders = {each.folder for each in places} - {"."}
-    return frozenset(each.attribute for each in flags if "resume" in each.attribute
-                     and posixpath.normpath(told.get(each.attribute) or ".") in folders)  # fmt: skip
 
 
 def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
@@ -110,17 +61,11 @@ def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[
             continue
         around = source.function_of(call)
         near = any(source.function_of(each) is around and not any(loops_around(each, source)) for each in saves)
-        asked = any(READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
+        asked = any(_READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
         for folder in () if near or asked else values.folders(call.args[0]):
             if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
                 return source.where(call), folder
     return None
-
-
-def links(source: Source, values: Values) -> dict[str, str]:
-    """What the script makes links, by name -> where: they are not kept, what they lead to is."""
-    made = (call for call in source.calls if last_name(call.func) == "symlink" and len(call.args) == 2)
-    return {PurePosixPath(glob).name: source.where(call) for call in made for glob in values.guesses(call.args[1])}
 
 
 def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.Call]:
@@ -203,7 +148,7 @@ def _is_read_then(call: ast.Call, source: Source) -> bool:
         asked = None  # what is found gets a name, which is read below
     around = asked or source.function_of(call) or above[-1]
     names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
-    return any(READS.search(name) for name in names)
+    return any(_READS.search(name) for name in names)
 
 
 def _alike(one: PurePosixPath, other: PurePosixPath) -> bool:

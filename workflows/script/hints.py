@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from argosy.workflows.script.settings import Settings
-from argosy.workflows.script.source import Source, argument, last_name, plain
+from argosy.workflows.script.source import Source, last_name, plain
 
 MOST = 6
 ASKED = ("load_checkpoint", "load_state", "restore", "restore_checkpoint", "load_training_state")
@@ -18,10 +18,9 @@ FOLDER = re.compile(
 """So is called what names the folder of a run, or of its checkpoints."""
 _WAY = re.compile(
     r"(?i)(^|[_.-])((auto[_-]?)?(resume|restore|restart)|continue)(?!\w*_(id|optim\w*|only)$)|"
-    r"(^|[_.-])load_(latest|path|checkpoint|ckpt)|^(autoresume|read_checkpoint)"
+    r"(^|[_.-])(re)?load_(latest|path|checkpoint|ckpt|model)|^(re)?load$|^(autoresume|read_checkpoint)"
 )
 _NEWEST = re.compile(r"(?i)resume|latest|continue")
-_HELP = re.compile(r"(?i)\b(resum|continu)\w*\b.{0,20}\b(train|checkpoint|from)")
 
 
 def folders(arguments: Sequence[str], settings: Settings) -> tuple[tuple[str, str], ...]:
@@ -40,7 +39,7 @@ def folders(arguments: Sequence[str], settings: Settings) -> tuple[tuple[str, st
 
 
 def ways(source: Source, settings: Settings) -> tuple[str, ...]:
-    """Flags, keys of settings and fields of classes that are called, or described, as what makes a script go on."""
+    """Flags, keys of settings and fields of classes that are called as what makes a script go on."""
     found = [f"{key} of {file}" for key, file in settings.keys.items() if _WAY.search(key.rpartition(".")[2])]
     found += _declared(source)
     return tuple(sorted(dict.fromkeys(found), key=lambda name: not _NEWEST.search(name)))[:MOST]
@@ -49,10 +48,8 @@ def ways(source: Source, settings: Settings) -> tuple[str, ...]:
 def _declared(source: Source) -> Iterator[str]:
     for call in source.calls:
         names = [text for each in call.args if (text := plain(each) or "").startswith("-")]
-        if last_name(call.func) == "add_argument" and names:
-            told = (plain(argument(call, "help")) or "").partition("\n")[0]
-            if any(_WAY.search(name.lstrip("-")) for name in names) or _HELP.search(told):
-                yield f"{max(names, key=len)} ({source.where(call)})"
+        if last_name(call.func) == "add_argument" and any(_WAY.search(name.lstrip("-")) for name in names):
+            yield f"{max(names, key=len)} ({source.where(call)})"
     for node in source.nodes:
         name = node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else ""
         if _WAY.search(name) and source.class_of(node) is not None and source.function_of(node) is None:

@@ -6,13 +6,11 @@ import ast
 import re
 from collections.abc import Sequence
 
-from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.source import Source, argument, last_name
 from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, started, surely
 from argosy.workflows.script.values import Values
 
 PARSERS = ("HfArgumentParser", "TrlParser", "H4ArgumentParser")
-_OF_LIBRARY = re.compile(r"super\(\)|_save_checkpoint|_maybe_log_save|TRAINER_STATE|PREFIX_CHECKPOINT")
-"""So does a train() of its own call what the library's does, which writes the same files."""
 _PARSED = re.compile(r"(?<!Data)TrainingArguments\b")
 
 
@@ -27,10 +25,6 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
         settings = None  # made by the parser; what else the modules make of them is another's
     if trainer is None or (settings is None and parser is None):
         return None
-    kind = _trains_itself(last_name(trainer.func), values)
-    if kind is not None and any(source.origin(base).startswith("transformers") for base in kind.bases):
-        remedy = "it has a train() of its own; name the folder and its files with --opaque FOLDER --include GLOB"
-        return TrainerFacts(kind.name, source.where(trainer), None, remedy)
     place = argument(settings, "output_dir", 0) if settings is not None else None
     told = values.conditions.flag("output_dir") if parser is not None else None
     folder = told or (None if place is None else certain(values, place))
@@ -88,15 +82,3 @@ def _flags_of_train(calls: Sequence[ast.Call], values: Values, place: ast.expr |
 def _named(given: Sequence[ast.expr | None], values: Values) -> list[str]:
     shown = [one for each in given if each is not None for one in (each, *values.bindings.origins(each))]
     return [node.attr for each in shown for node in ast.walk(each) if isinstance(node, ast.Attribute)]
-
-
-def _trains_itself(name: str, values: Values, depth: int = 4) -> ast.ClassDef | None:
-    """The class of the script's own that has another loop than the library, which knows nothing of its files then."""
-    for kind in values.bindings.classes.get(name, []):
-        methods = [each for each in kind.body if isinstance(each, Function) and each.name == "train"]
-        if methods and not _OF_LIBRARY.search(ast.unparse(methods[0])):
-            return kind
-        bases = [last_name(base) for base in kind.bases if last_name(base) != name and depth]
-        if (found := next(filter(None, (_trains_itself(each, values, depth - 1) for each in bases)), None)) is not None:
-            return found
-    return None

@@ -12,6 +12,8 @@ from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.values import Values
 
 _STEPS = ("opt", "solver", "adam", "sgd", "sched")
+_TAKEN = {"closure", "epoch", "metric", "metrics"}
+"""So torch and timm call what a step is given; what takes something else may have no state_dict."""
 _OPTIMIZERS = ("Adam", "SGD", "RMSprop", "Optimizer", "Adagrad", "LARS", "Lion")
 _OF_DATA = re.compile(r"(?i)data|load|^accelerator$|(^|_)dl(_|$)")
 Names = Mapping[str, ast.expr | None]
@@ -40,7 +42,7 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
             if not _has_each_rank(asked, source, values):
                 return
         elif last_name(call.func) == "step" and _is_stepped(asked, values):
-            steps.append(name)
+            steps += [name] if {word.arg for word in call.keywords} <= _TAKEN else []
     models += [name for name in _handed(loop, source, values) if name not in models]
     for name in _prepared(loop, source):
         (steps if any(word in name.lower() for word in _STEPS) else models).append(name)
@@ -168,7 +170,8 @@ def means(call: ast.Call, function: Function, source: Source, bindings: Bindings
         return bool(source.origin(call.func))
     owner = call.func.value
     if ast.unparse(owner) in ("self", "super()"):
-        return True
+        own = source.class_of(call)
+        return own is None or kind in _lineage(own, bindings) or own in _lineage(kind, bindings)
     if isinstance(owner, ast.Attribute):
         made = [value for _, value in bindings.attributes.get(owner.attr, [])]
     else:
@@ -209,7 +212,7 @@ def _parsed(name: str) -> ast.expr:
 
 def _renamed(value: ast.expr | None, names: Names) -> ast.expr | None:
     named = None if value is None else _named(value, names)
-    return value if named is None else _parsed(named)
+    return None if named is None else _parsed(named)
 
 
 def _named(node: ast.expr, names: Names) -> str | None:

@@ -182,10 +182,6 @@ class Library(Builtins):
         here = len(args) < 2 or self.text(args[1]) in ("", ".")
         return self._path("normpath", args[0]) if here else Unknown()
 
-    def _fn_isabs(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        first = [self.text(each)[:1] for each in choices(args[0])]
-        return join(Unknown() if self.has_holes(each) else each == "/" for each in first)
-
     def _fn_basename(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self._with_text(posixpath.basename, args)
 
@@ -285,11 +281,6 @@ class Library(Builtins):
     def config_file(self, path: str) -> Value:
         """The names of a file in Python that holds settings; None where it cannot be read."""
         raise NotImplementedError
-
-    def _fn_TensorBoardLogger(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        version = named.get("version") or f"version_{self.hole(Unknown('', ANEW))}"
-        place = self._fn_join([*args[:1], *(named.get(key, "") for key in ("save_dir", "name")), version], {}, "")
-        return Unknown("", attributes={"log_dir": place})  # Lightning's
 
     def _fn_SummaryWriter(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         place = args[0] if args else named.get("log_dir", named.get("logdir", f"runs/{self.hole(Unknown('', ANEW))}"))

@@ -19,7 +19,6 @@ _COUNTS = ("range", "trange", "count")
 LEARNS = ("backward", "manual_backward")
 _LONG = re.compile(r"(?i)epoch|episode|round|(?<![a-z])era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
-_BRINGS = re.compile(r"reduce_scatter|all_gather")
 _EVERY = 1000
 """Turns between two saves of a counter of steps, at most."""
 Turning = ast.For | ast.While
@@ -46,8 +45,6 @@ class Loop:
     """Whether several ranks come to it."""
     imports: str
     """What its file does not import, and needs."""
-    anew: str = ""
-    """The number that it counts from whatever was loaded; "" where that is not certain."""
     end: int | None = None
     """Its last turn, where the script says it."""
     turn: str = ""
@@ -147,8 +144,7 @@ def _range(node: ast.expr) -> ast.Call | None:
 
 
 def _described(loop: Turning, source: Source, values: Values, distributed: bool) -> Loop | None:
-    names = [] if again(loop, source, values) else [*dict.fromkeys(learned(loop, source, values))]
-    states = tuple(each for each in names if not _asks_more(each, source, values))
+    states = () if again(loop, source, values) else (*dict.fromkeys(learned(loop, source, values)),)
     itself = {target for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets
              if ast.unparse(node.value).startswith(f"{ast.unparse(target)}.")}  # fmt: skip  # net = net.train()
     inside = {ast.unparse(each) for each in ast.walk(loop)
@@ -157,7 +153,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
         return None
     zero = (call for call in source.calls if last_name(call.func) == "ZeroRedundancyOptimizer")
-    if any(map(values.machine.calls.get, zero)) or any(_is_shared_out(name, source, values) for name in states):
+    if any(map(values.machine.calls.get, zero)):
         return None
     counts = (*dict.fromkeys((*_counters(loop, source), *_carried(loop, source))),)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
@@ -173,43 +169,8 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
     start = next(name for name in ("start", "start_at", "_start") if name not in named)
     header, first = _begun_at(*holder, start)
-    anew = first if _is_whole(loop, holder[1], values) else ""
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
-                ", ".join(lacks), anew, last_turn(holder[1], values))  # fmt: skip
-
-
-def _kinds_of(name: str, source: Source, values: Values) -> list[ast.ClassDef]:
-    """The script's own classes that it may be an object of."""
-    made = (node.value for node in source.nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-            and name.rpartition(".")[2] in map(last_name, node.targets))  # fmt: skip
-    return [kind for each in made for kind in values.bindings.classes.get(last_name(each.func), [])]
-
-
-def _asks_more(name: str, source: Source, values: Values) -> bool:
-    """Whether its own ``load_state_dict(state, step)`` needs more than a state."""
-    own = (each for kind in _kinds_of(name, source, values) for each in kind.body
-           if isinstance(each, Function) and each.name == "load_state_dict")  # fmt: skip
-    return any(len(each.args.args) - len(each.args.defaults) > len(("self", "state")) for each in own)
-
-
-def _is_shared_out(name: str, source: Source, values: Values) -> bool:
-    """Whether each rank has its own part of it: it is of a class of the script's own that brings the parts together."""
-    inside = (each for kind in _kinds_of(name, source, values) for each in ast.walk(kind))
-    return any(_BRINGS.match(last_name(each.func)) for each in inside if isinstance(each, ast.Call))
-
-
-def _is_whole(loop: ast.For, call: ast.Call, values: Values) -> bool:
-    """Whether each start takes all turns: nothing but constants and flags bound it, and nothing leaves a turn out."""
-    parts = [part for each in call.args
-             for part in ((each.left, each.right) if isinstance(each, ast.BinOp) else (each,))]  # fmt: skip
-    kept = ([*values.bindings.bound(each)] if isinstance(each, ast.Name) else [each] for each in parts)
-    parts = [each[0] if len(each) == 1 else one for each, one in zip(kept, parts, strict=True)]
-    names = [each for each in parts if isinstance(each, ast.Attribute)]
-    flags = [flag for each in names if (flag := values.flag(each.attr)) is not None]
-    known = all(isinstance(each, ast.Constant | ast.Attribute) for each in parts)
-    left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
-    set_later = {*values.bindings.attributes} & {flag.attribute for flag in flags}
-    return known and len(flags) == len(names) and not set_later and not any(left)
+                ", ".join(lacks), last_turn(holder[1], values))  # fmt: skip
 
 
 def _turn_of(counter: str, loop: Turning, source: Source) -> str:

@@ -6,7 +6,7 @@ import ast
 from itertools import islice
 
 from argosy.workflows.script.ranks import TOLD_BY_TORCHRUN, is_alone
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain
+from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
 _STARTERS = ("detectron2.engine.launch",)  # of a library, with the number of GPUs that its flags say
@@ -58,17 +58,3 @@ def _is_launched(call: ast.Call, values: Values) -> bool:
     rank = argument(call, "rank")
     flag = values.flag(rank.attr) if isinstance(rank, ast.Attribute) else None
     return flag is not None and bool({"--local_rank", "--local-rank"} & {flag.name, *flag.aliases})
-
-
-def processes(source: Source) -> str:
-    """Where it starts a process of its own for each rank, each with a model of its own; "" for nowhere."""
-    for call in source.calls:
-        target = argument(call, "target", 1)
-        if last_name(call.func) != "Process" or not isinstance(target, ast.Name):
-            continue
-        named = (each for each in source.nodes if isinstance(each, Function) and each.name == target.id)
-        if any(
-            last_name(one.func) == "backward" for each in named for one in ast.walk(each) if isinstance(one, ast.Call)
-        ):
-            return source.where(call)
-    return ""

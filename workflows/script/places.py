@@ -23,8 +23,6 @@ class SavedAt:
     unless: str = ""
     library: str = ""
     rank_file: str = ""
-    better: str = ""
-    """The test for the best so far, without which it is not saved."""
 
 
 def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice, pairwise
-from math import prod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from argosy.workflows.script.account import flag_tests
@@ -22,20 +21,9 @@ DISTRIBUTED = frozenset(
 _CLASSES = frozenset({"Accelerator", "Fabric", "DDPStrategy", "FSDPStrategy"})
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
-_SHARES = re.compile(
-    r"(?i)distributed_?(data|optim)|ddp|fsdp|shard|all_?reduce|reduce_scatter|gather|broadcast|parallelize|replicate|"
-    r"deepspeed|zero_?redundancy|(sync\w*|average|avg|reduce|aggregate)_(grad|param|model|weight)|prepare_|wrap_|engine|"
-    r"accelerator|fabric|strategy|hvd|booster|pipelin|all_to_all|p2p|rpc|^(i?send|i?recv|reduce)$"
-)
-"""So is called what brings together what the ranks learn, or might."""
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
-_RANKS_OWN = re.compile(r"(?i)rank[_-]?$")
-"""So the name of a file ends before the number of the rank that writes it."""
-_BY_NUMBER = re.compile(rf"{_RANKS_OWN.pattern[:-1]}\*")
-_ZEROS = re.compile(r"0[1-9]d?")
-_PARTS = re.compile(r"^((tensor|pipeline|context)(_model)?_parallel_(size|degree)|[tpc]p_(size|degree))$")
-_DIGITS = 5
+_BY_NUMBER = re.compile(r"(?i)rank[_-]?\*")
 _BY_JAX = "jax.distributed.initialize"
 _WITHOUT_TORCH = ("jax", "flax", "tensorflow", "xgboost", "lightgbm")
 _WITH_TORCH = frozenset(
@@ -55,25 +43,15 @@ class Spread:
     only: str = ""
     node: str = ""
     alike: bool = False  # each rank has all of the model
-    told: tuple[int, int] | None = None
-    """The nodes, and the ranks on each (0: as many as there are GPUs), that a Fabric takes, and no others."""
-    unlaunched: bool = False  # whether that is left to whoever starts the script
-    parts: int = 1  # over how many ranks one copy of the model lies, as the flags say
     mpi: str = ""  # where MPI tells each rank which it is
     plain: str = ""  # the package that it trains with, if that needs no torch
     unmet: bool = False  # whether jax.distributed is not told where to meet
-    written: Mapping[str, str] = field(default_factory=dict)
-    """How its files are called, up to the number of the rank that wrote them, and with that: rank to rank{rank}."""
-    size: int = 0  # how many ranks its group has, where that is written down
 
 
 def spread(source: Source, values: Values) -> Spread:
     """What the names tell that it comes to."""
     names, only = list(_used(source, values)), _kept_from_a_group(source, values)
     names = [each for each in names if not only or each[0] not in ("init_process_group", *_WRAPPERS)]
-    if not only and (alone := _learns_alone(source, values)):
-        only = f"{alone} makes a group of ranks, but nothing seen brings together what they learn"
-        names = [each for each in names if each[0] != "init_process_group"]
     # A library's wrapper that nobody makes a group of ranks for is never come to.
     wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
     by = next(((name, where) for name, where in names if name in (*DISTRIBUTED, *wrappers)), None)
@@ -86,24 +64,15 @@ def spread(source: Source, values: Values) -> Spread:
     parted = any(name in _PARTED for name, _ in names)
     alike = (group and not parted) or (by is not None and by[0] == "Accelerator" and not plugged)
     node = next((f"{source.where(call)} takes the rank on its node for that in the group" for call in own), "")
-    taken = (call for call in source.calls if last_name(call.func) == "set_device" and any(map(_is_global, [
-        *call.args[:1], *(one for each in call.args[:1] for one in values.bindings.origins(each))])))  # fmt: skip
+    taken = (call for call in source.calls for each in _gpus(call)
+             if any(map(_is_global, (each, *values.bindings.origins(each)))))  # fmt: skip
     node = node or next((f"{source.where(call)} takes the rank of all nodes for a GPU's number" for call in taken), "")
     mpi = _by_mpi(source, values)
-    fabric = next((call for call in source.calls if last_name(call.func) == "Fabric" and by is not None
-                   and call in values.machine.calls), None)  # fmt: skip
-    told = None if fabric is None else _of_fabric(fabric, values)
-    unlaunched = told is not None and all(last_name(call.func) != "launch" for call in source.calls)
     jax = next((call for call in source.calls if source.origin(call.func) == _BY_JAX), None)
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
-    return Spread(by, cuda, only, node or _files_of_ranks(source), alike, told, unlaunched, _parts(values), mpi,
-                  _plain(source, jax is not None), jax is not None and argument(jax, "coordinator_address", 0) is None,
-                  _numbered(source, values), size=_size(source, values))  # fmt: skip
-
-
-def _size(source: Source, values: Values) -> int:
-    told = (plain(argument(call, "world_size")) or "" for call in _groups(source) if call in values.machine.calls)
-    return next((int(text) for text in told if text.isdecimal()), 0)
+    unmet = jax is not None and argument(jax, "coordinator_address", 0) is None
+    return Spread(by, cuda, only, node or _files_of_ranks(source), alike, mpi,
+                  _plain(source, jax is not None), unmet)  # fmt: skip
 
 
 def _plain(source: Source, by_jax: bool) -> str:
@@ -112,23 +81,10 @@ def _plain(source: Source, by_jax: bool) -> str:
     return "" if source.packages & with_torch else next(filter(source.packages.__contains__, _WITHOUT_TORCH), "")
 
 
-def _parts(values: Values) -> int:
-    given = (text or "" for name, text in values.conditions.given.items() if _PARTS.search(name))
-    return prod(max(int(text), 1) for text in given if text.isdecimal() and len(text) < _DIGITS)
-
-
-def _of_fabric(call: ast.Call, values: Values) -> tuple[int, int]:
-    nodes, each = (_number(call, name, values) for name in ("num_nodes", "devices"))
-    return max(nodes, 1), max(each, 0)
-
-
-def _number(call: ast.Call, name: str, values: Values) -> int:
-    """What a call is given by that name, which a flag may say; 0: not known."""
-    known, node = values.machine.unpacked.get(call, {}).get(name), argument(call, name)
-    # What flags say of devices is not followed.
-    shown = [] if node is None else [node, *(values.bindings.bound(node) if isinstance(node, ast.Name) else ())]
-    told = (str(each) for each in (known, *(values.conditions.flag(last_name(each)) for each in shown)))
-    return next((int(text) for text in told if text.isdecimal() and len(text) < _DIGITS), 0)
+def _gpus(call: ast.Call) -> list[ast.expr]:
+    """The numbers of GPUs that it is given: ``set_device(gpu)``, ``DDP(model, device_ids=[gpu])``."""
+    listed = argument(call, "device_ids")
+    return call.args[:1] if last_name(call.func) == "set_device" else getattr(listed, "elts", [])
 
 
 def _is_global(node: ast.expr) -> bool:
@@ -138,53 +94,10 @@ def _is_global(node: ast.expr) -> bool:
     return bool(kinds & {"get_rank", "RANK"}) and not kinds & {"%", "LOCAL_RANK"}
 
 
-def rank_files(patterns: Sequence[str], written: Mapping[str, str]) -> tuple[tuple[str, ...], list[str]]:
-    """Of files in a folder per checkpoint those that are numbered by rank, as the script calls them: rank{rank}.pt; and
-    all that may be, by their names.
-    """
-    names = {Path(each).name: _BY_NUMBER.search(Path(each).name) for each in patterns if "/" in each}
-    known = ((name, found[0], written.get(found[0][:-1], "")) for name, found in names.items() if found)
-    sure = tuple(name.replace(end, number) for name, end, number in known if number)
-    return sure, [_BY_NUMBER.sub(lambda end: f"{end[0][:-1]}{{rank}}", name) for name, found in names.items() if found]
-
-
-def _numbered(source: Source, values: Values) -> dict[str, str]:
-    """Only where each of these numbers is that of the rank among all, whatever else is called a rank."""
-    found: dict[str, set[str]] = {}
-    for node in source.nodes:
-        for before, part in pairwise(node.values) if isinstance(node, ast.JoinedStr) else ():
-            end = _RANKS_OWN.search(str(before.value)) if isinstance(before, ast.Constant) else None
-            if end is None or not isinstance(part, ast.FormattedValue):
-                continue
-            spec = "" if part.format_spec is None else ast.unparse(part.format_spec)[2:-1]
-            sure = _is_rank(part.value, values) and not _by_the_first(node, source)
-            sure = sure and (not spec or _ZEROS.fullmatch(spec) is not None)
-            found.setdefault(end[0], set()).add(f"{end[0]}{{rank{spec and ':'}{spec}}}" if sure else "")
-    return {end: next(iter(names)) for end, names in found.items() if len(names) == 1 and "" not in names}
-
-
-def _is_rank(node: ast.expr, values: Values) -> bool:
-    """A name of it may be a plain number elsewhere: that of the only rank, where there is no group."""
-    known = values.bindings.origins(node)
-    if isinstance(node, ast.Attribute):
-        known = [value for _, value in values.bindings.attributes.get(node.attr, [])]
-    told = [each for each in known or [node] if not isinstance(each, ast.Constant)]
-    within = any(isinstance(call, ast.Call) and last_name(call.func) == "get_rank" and (call.args or call.keywords)
-                 for each in told for call in ast.walk(each))  # fmt: skip
-    return bool(told) and not within and all(map(_is_global, told))
-
-
-def _by_the_first(node: ast.AST, source: Source) -> bool:
-    tests = (ast.unparse(each.test) for each in source.above(node) if isinstance(each, ast.If))
-    return any(re.search(r"rank(\(\))? == 0|main_process|is_master", test) for test in tests)
-
-
-def _learns_alone(source: Source, values: Values) -> str:
-    """Where its group of ranks is made, if each would train a model of its own for all that is seen; "" for nowhere."""
-    groups = [call for call in _groups(source) if not is_alone(call, call.func)]
-    learns = any(last_name(call.func) == "backward" for call in source.calls) and values.machine.followed
-    words = (last_name(each) for each in source.nodes if isinstance(each, ast.Name | ast.Attribute))
-    return source.where(groups[0]) if groups and learns and not any(map(_SHARES.search, words)) else ""
+def rank_files(patterns: Sequence[str]) -> list[str]:
+    """Of files in a folder per checkpoint those that may be numbered by rank, by their names: rank{rank}.pt."""
+    names = [Path(each).name for each in patterns if "/" in each]
+    return [_BY_NUMBER.sub(lambda end: f"{end[0][:-1]}{{rank}}", name) for name in names if _BY_NUMBER.search(name)]
 
 
 def _files_of_ranks(source: Source) -> str:
@@ -254,7 +167,8 @@ def _by_mpi(source: Source, values: Values) -> str:
         tells = [each for each in owners if source.function_of(each) in gone or not values.machine.followed]
     else:
         tells = []
-    tells += [call for call in source.calls if re.fullmatch(r"horovod\.[\w.]*init", source.origin(call.func))]
+    tells += [call for call in source.calls if values.machine.comes_to(call)
+              and re.fullmatch(r"horovod\.[\w.]*init", source.origin(call.func))]  # fmt: skip
     return next(map(source.where, tells), "")
 
 

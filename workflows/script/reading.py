@@ -5,53 +5,39 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import MappingProxyType
 
-from argosy.workflows.script.account import ended_by, loaded_by, loads_others, saved_by, set_off
+from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.apart import parts
-from argosy.workflows.script.asked import asked_for, numbered
-from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.fields import fields
-from argosy.workflows.script.flags import Flag, declared, of_call, of_training_arguments
+from argosy.workflows.script.flags import Flag, declared, of_call
 from argosy.workflows.script.given import by_place, given
-from argosy.workflows.script.going_on import barred, enough, links, loaded, removed, switch_back, told_inside
+from argosy.workflows.script.going_on import loaded, removed
 from argosy.workflows.script.hints import ASKED, folders, ways
-from argosy.workflows.script.library_lines import library_lines
+from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import Loop, loop_of
-from argosy.workflows.script.outside import copies_all, folder_lacks, put_inside
-from argosy.workflows.script.own_ranks import own_ranks, processes
+from argosy.workflows.script.own_ranks import own_ranks
 from argosy.workflows.script.places import SavedAt, fixed
-from argosy.workflows.script.pointer import pointers
-from argosy.workflows.script.proof import given_early, not_saved
 from argosy.workflows.script.ranks import launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
-    endings,
     file_flags,
-    finds_a_state,
     folder_flags,
     goes_on,
-    kept_from,
     loading_flag,
     loads_models_only,
-    looks_beside,
     model_flag,
-    reads_number,
-    stops,
-    switches_with,
     words_for_newest,
 )
-from argosy.workflows.script.saves import saves
+from argosy.workflows.script.saves import folder_lacks, saves
 from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
-from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
-from argosy.workflows.script.turns import at_end, next_number, on_top
+from argosy.workflows.script.turns import at_end
 from argosy.workflows.script.values import Values
 
 Places = Sequence[SavedAt]
@@ -111,102 +97,57 @@ def _facts(
     flags, settings, told, values = _followed(source, arguments, folder, cwd, environ, ())
     source.calls = _come_to(source, {*reached, *values.machine.calls})
     places, unclear = saves(source, values)
-    ranks, forked = spread(source, values), processes(source)
+    ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
-    pointed = pointers(source, values, fixed(places)) if trainer is None else {}
-    flags = (*flags, *(of_training_arguments(source, arguments) if trainer is None and not settings.hydra else ()))
-    loads = loaded(source, values, (*fixed(places), *_of_trainer(trainer), *named), pointed.values())
-    facts = ScriptFacts(
+    loads = loaded(source, values, (*fixed(places), *named))
+    return ScriptFacts(
         flags=flags,
-        unread=_unread(values, flags) | told_inside(flags, told, fixed(places)) if trainer is None else frozenset(),
+        unread=_unread(values, flags) if trainer is None else frozenset(),
         saves=places,
         unclear_saves=unclear,
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
         loads=loads,
         removed=removed(source, values, fixed(places)),
-        links=links(source, values),
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
         trainer=trainer,
         data=data_facts(source),
-        own_ranks=lightning_alone(source, values) or (forked or own_ranks(source, values), 1),
+        own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
         ranks=ranks,
         launched=launched(source, values, flags, settings),
         launcher=launcher(source, values),
-        inside=put_inside(source, values, places),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
         restored_by=loading_flag(source, values, whole, bool(loads)),
-        finds=finds_a_state(source, values),
         of_model=model_flag(source, values, whole),
-        asked_for=asked_for(source, values, flags, settings, whole),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source, values.machine.calls),
         folders=folder_flags(source, values),
         files=file_flags(source, values),
-        endings=endings(source, values),
-        stops=stops(source, values, told),
-        loop=_loop(source, values, not forked and (ranks.by is None or ranks.alike), ranks.by is not None),
+        loop=_loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
         may_save=folders(arguments, settings),
         may_go_on=ways(source, settings),
         started=source.started(cwd),
+        modules=tuple(source.paths.values()),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
+        no_folder=folder_lacks(source, values, fixed(places)),
+        ended=ended_by(source, values),
+        tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
+        seen_loads=loaded_by(source, values),
+        set_off=set_off(source, values, {where for where, _ in unclear}),
+        at_end=at_end(source, values, places) if trainer is None else "",
+        models_only=trainer is None and loads_models_only(source, values),
     )
-    facts = replace(facts, beside={path: source.where(call) for path, call in pointed.items()})
-    return _of_its_resume(facts, source, values, fixed(places))
 
 
 def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loop | None:
     """None of the script's own where each rank has a part, or a model of its own, which one file would not hold."""
-    return (loop_of(source, values, distributed) if alike else None) or library_lines(source, values)
-
-
-def _of_its_resume(facts: ScriptFacts, source: Source, values: Values, places: tuple[SavedAt, ...]) -> ScriptFacts:
-    """The same with what depends on its resume flag; ``places``: where it saves, as far as known."""
-    flag = facts.resume_flag()
-    if flag is None and facts.trainer is None:
-        facts = replace(facts, restored_by=switch_back(source, values, places))
-        flag = facts.restored_by
-    of_model = facts.of_model[0] if facts.of_model is not None else None
-    counted = numbered(source, values, None if flag is None or flag.takes_value else flag)
-    return replace(
-        facts,
-        numbered=counted,
-        no_folder=folder_lacks(source, values, places),
-        barred=barred(source, values, places),
-        ended=ended_by(source, values),
-        copies=copies_all(source),
-        tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
-        seen_loads=loaded_by(source, values),
-        set_off=set_off(source, values, {where for where, _ in facts.unclear_saves}),
-        counts_on=facts.of_model is not None and reads_number(source, facts.of_model[0]),
-        beside={**facts.beside, **(beside(source, values, flag) if flag is not None or facts.loads else {})},
-        enough="" if counted else enough(source, values, places, flag),
-        others=loads_others(source, values, flag, () if facts.unclear_saves else [each.pattern for each in places]),
-        early=given_early(source),
-        on_top=on_top(source, values) if facts.trainer is None else "",
-        at_end=at_end(source, values, facts.saves) if facts.trainer is None else "",
-        anew=next_number(
-            source, values, [PurePosixPath(each.folder, each.pattern.removesuffix("/**/*")) for each in places]
-        ),
-        unsaved=not_saved(source, values, facts.saves, flag) if facts.trainer is None else "",
-        kept_from=kept_from(source, values, flag) if facts.trainer is None else "",
-        parts=parts(source, values, flag or of_model, places) if facts.trainer is None else (),
-        reads_beside=looks_beside(source, values, flag),
-        switches=switches_with(source, values, flag),
-        models_only=facts.trainer is None and loads_models_only(source, values),
-    )
-
-
-def _of_trainer(trainer: TrainerFacts | None) -> tuple[SavedAt, ...]:
-    """The folders that it writes, where the script may look for the newest by itself."""
-    known = trainer is not None and trainer.folder is not None and bool(trainer.marker)
-    return (SavedAt(trainer.folder or "", "checkpoint-*", ""),) if known and trainer is not None else ()
+    return (loop_of(source, values, distributed) if alike else None) or keras_lines(source, values)
 
 
 def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
@@ -64,25 +63,6 @@ def goes_on(source: Source) -> bool:
     return any(GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
 
 
-def kept_from(source: Source, values: Values, flag: Flag | None) -> str:
-    """What keeps a resume from its optimizer's state as the command line is; "" for nothing that is seen."""
-    calls = [node for node in source.nodes if isinstance(node, ast.Call) and GOES_ON.search(ast.unparse(node.func))]
-    found = [_kept(call, source, values, flag) for call in calls if flag is not None]
-    return found[0] if all(found) and found else ""
-
-
-def _kept(call: ast.Call, source: Source, values: Values, flag: Flag | None) -> str:
-    for below, above in pairwise([call, *source.above(call)]):
-        if not isinstance(above, ast.If) or below is above.test:
-            continue
-        asked = {key_of(each) for each in ast.walk(above.test) if isinstance(each, ast.Attribute)}
-        holds = values.conditions.holds(above.test) if flag is None or flag.attribute not in asked else None
-        if holds is not None and holds != (below in above.body) and asked & {*values.conditions.given}:
-            test = ast.unparse(above.test if below in above.body else ast.UnaryOp(ast.Not(), above.test))
-            return f"{source.where(call)} gives an optimizer its state only if {test}"
-    return ""
-
-
 def loads_models_only(source: Source, values: Values) -> bool:
     """Whether a script that trains with torch's optimizers gives no state to anything but models, as far as it is seen:
     what it reads is read by its own functions, and no library is asked to.
@@ -121,21 +101,7 @@ def folder_flags(source: Source, values: Values) -> frozenset[str]:
     paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST
              or any(map(_is_below, (each.args[0], *values.bindings.origins(each.args[0]))))]  # fmt: skip
     named = [values.untold(path) for path in (*paths, *folders_of_deepspeed(source))]
-    return frozenset(flag.attribute for flag in named if flag is not None) - {*endings(source, values)}
-
-
-def endings(source: Source, values: Values) -> dict[str, str]:
-    """The flags of which the name of a file is made, in a folder that is known, and what is put behind them:
-    ``torch.load(os.path.join(folder, args.resume + ".pth"))``.
-    """
-    loads = [call for call in source.calls if last_name(call.func) in LOADS and call.args]
-    found = {flag.attribute: ending for call in loads for flag, ending in values.endings(call.args[0])}
-    for call in loads:
-        for folder in (each for each in values.machine.globs(call.args[0]) if each[-1:] == "/"):
-            for flag in (each for each in values.machine.needed(call) or () if each.takes_value):
-                found.setdefault(flag.attribute, folder)  # nothing, as long as the flag is not given
-    alone = file_flags(source, values)
-    return {name: ending for name, ending in found.items() if name not in alone}
+    return frozenset(flag.attribute for flag in named if flag is not None)
 
 
 def file_flags(source: Source, values: Values) -> frozenset[str]:
@@ -147,27 +113,6 @@ def file_flags(source: Source, values: Values) -> frozenset[str]:
             asked = call.args[:1] or ([call.func.value] if isinstance(call.func, ast.Attribute) else [])
             named |= {flag.attribute for each in asked for flag in values.flags_alone(each)}
     return frozenset(named)
-
-
-def reads_number(source: Source, flag: Flag | None) -> bool:
-    """Whether the script takes a number from the name of what the flag names: ``int(path.split("_")[-1])``."""
-    names = set[str]() if flag is None else {flag.attribute}
-    for node in source.nodes:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and not isinstance(node.value, ast.Call)
-        ):
-            shown = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
-            names |= {node.targets[0].id for each in shown if key_of(each) in names}
-    asked = (
-        node for node in source.nodes if isinstance(node, ast.Call) and last_name(node.func) == "int" and node.args
-    )
-    inside = ([key_of(each) or last_name(each) for each in ast.walk(call.args[0]) if isinstance(each, ast.expr)]
-              for call in asked)  # fmt: skip
-    return any(
-        {*each} & names and {*each} & {"split", "search", "findall", "match", "stem", "splitext"} for each in inside
-    )
 
 
 def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
@@ -185,60 +130,6 @@ def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
     )
 
 
-def switches_with(source: Source, values: Values, flag: Flag | None) -> tuple[str, ...]:
-    """The switches that a resume needs beside its flag: ``if args.start and args.load_optimizer: optimizer...``."""
-    found = list[str]()
-    if flag is None or not flag.takes_value:
-        return ()
-    for node in source.nodes:
-        if not isinstance(node, ast.If) or not isinstance(node.test, ast.BoolOp):
-            continue
-        names = [key_of(each) for each in node.test.values]
-        others = [other for name in names if (other := values.flag(name)) is not None and not other.takes_value]
-        if flag.attribute in names and isinstance(node.test.op, ast.And) and not any(map(_turned, node.body)):
-            found += [other.name for other in others if not OTHERS.search(other.attribute)]
-    return tuple(dict.fromkeys(found))
-
-
-def _turned(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Raise | ast.Return)
-
-
-def stops(source: Source, values: Values, given: Container[str]) -> tuple[str, str] | None:
-    """The flag without which a script ends where its folder is there: ``if exists(out) and not args.force: raise``."""
-    for node in source.nodes:
-        if not (
-            isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp) and isinstance(node.body[-1], ast.Raise)
-        ):
-            continue
-        asked = [each.operand for each in node.test.values
-                 if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)]  # fmt: skip
-        calls = {last_name(each.func) for each in ast.walk(node.test) if isinstance(each, ast.Call)}
-        names = [each.attr for each in asked if isinstance(each, ast.Attribute) and each.attr not in given]
-        if calls & {"exists", "isdir", "listdir"} and isinstance(node.test.op, ast.And):
-            for name in names:
-                flag = values.flag(name)
-                if name == "overwrite_output_dir" or (flag is not None and not flag.takes_value and not flag.computed):
-                    return (f"--{name}" if flag is None else flag.name), source.where(node)
-    return None
-
-
-def looks_beside(source: Source, values: Values, flag: Flag | None) -> bool:
-    """Whether the script reads what lies beside the file that the flag names: ``dirname(args.resume)``."""
-    if flag is None:
-        return False
-    for node in source.nodes:
-        if isinstance(node, ast.Call) and last_name(node.func) == "dirname" and node.args:
-            asked = node.args[0]
-        elif isinstance(node, ast.Attribute) and node.attr in ("parent", "replace", "with_name", "with_suffix"):
-            asked = node.value
-        else:
-            continue
-        if flag in values.flags_alone(asked) or key_of(asked) == flag.attribute:
-            return True
-    return False
-
-
 def _is_below(path: ast.expr) -> bool:
     """Whether it is a file whose name is written down, in a folder."""
     if isinstance(path, ast.JoinedStr):
@@ -249,12 +140,6 @@ def _is_below(path: ast.expr) -> bool:
     if not (isinstance(path, ast.Call) and last_name(path.func) == "join" and path.args):
         return False
     return plain(path.args[-1]) is not None or ".pt" in ast.unparse(path.args[-1])
-
-
-def finds_a_state(source: Source, values: Values) -> bool:
-    """Whether a state of an optimizer is loaded whose path no flag names."""
-    known = (call for call in source.calls if call.args and last_name(call.func) == "load")
-    return any(feeds_an_optimizer(call, source) and not _flags_of(call.args[0], values) for call in known)
 
 
 def _flags_of(path: ast.expr, values: Values) -> list[Flag]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, either
 from argosy.workflows.script.places import SavedAt
-from argosy.workflows.script.source import Function, Source, last_name
-from argosy.workflows.script.turns import only_better
+from argosy.workflows.script.source import Source, last_name
 from argosy.workflows.script.values import OUTSIDE, Values
 from argosy.workflows.script.writers import (
     BY_SAVER,
@@ -21,7 +20,6 @@ from argosy.workflows.script.writers import (
     in_memory,
     is_called_back,
     moves,
-    only_measured,
     pickles_a_state,
     targets,
     temporary,
@@ -34,11 +32,11 @@ _OF_EACH_RANK = {
     "save": (DCP, "__{rank}_*.distcp"), "async_save": (DCP, "__{rank}_*.distcp"),
 }  # fmt: skip
 """Of calls that write a folder: which library it is, and what it writes in each rank."""
+_MAKES = re.compile(
+    r"(?i)mkdir|makedir|(make|create|ensure|prepare|setup|init)\w*(dir|folder|path)|copytree|Writer|save_"
+)
 _LOOKS = ("exists", "isfile")
 _COPIES = ("copy", "copyfile", "copy2")
-_MOST_CALLERS = 10
-"""Of a function that more call than this nobody is asked: some of them would tell nothing of the others."""
-_ABOUT_SAVING = ("save", "checkpoint", "ckpt", "snapshot", "output", "out_")
 
 
 def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tuple[str, Flag | None], ...]]:
@@ -51,7 +49,6 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
     for call in _come_to(calls, source, values, wrappers):
         for target, ending in targets(call, source, wrappers, values):
             known = values.guesses(target) if ending[:1] != "/" else values.folders(target)
-            better = only_better(call, source, values)
             globs = _branches([each for each in known if each.strip("*/")])
             several = ending[:1] == "/" and not _by_one_rank(call, source)
             by_rank = _OF_EACH_RANK.get(last_name(call.func), ("", "")) if several else ("", "")
@@ -61,13 +58,11 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             )
             whole = whole or holds_a_state(call, source, values)
             needed = values.machine.needed(call)
-            unless = needed[-1].name if needed else "" if needed == () else _unless(call, source, values)
+            unless = needed[-1].name if needed else ""
             if (
-                _is_of_dataset(call, source)
-                or in_memory(target, values)
-                or only_measured(call, source, values)
+                in_memory(target, values)
                 or _is_cached(call, target, source, values)
-                or (needed is None and not unless and _never(call, source, values))
+                or (needed is None and _never(call, source, values))
             ):
                 continue
             if (moved := moves(call)) is not None and not _is_of_a_save(moved[0], values, written):
@@ -88,11 +83,9 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             paths = [PurePosixPath(glob + ends[glob]) for glob in globs if not temporary(glob)]
             for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
-                saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank, better)
+                saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
                 if found.setdefault((folder, pattern), saved).unless and not unless:
                     found[folder, pattern] = saved
-                elif not better:
-                    found[folder, pattern] = replace(found[folder, pattern], better="")
     pickled = _pickled(source, values, {each.folder for each in found.values()})
     unclear += [(each.where, values.untold(target)) for target, each in pickled if each.folder.startswith(OUTSIDE)]
     kept = [*_with_copies(source, values, found), *(each for _, each in pickled)]
@@ -124,12 +117,6 @@ def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers
     ):
         return saving
     return [call for call in saving if values.machine.needed(call) is not None or is_called_back(call, source)]
-
-
-def _is_of_dataset(call: ast.Call, source: Source) -> bool:
-    """Whether a dataset keeps there what it has read."""
-    kind = source.class_of(call)
-    return kind is not None and any(last_name(base).endswith("Dataset") for base in kind.bases)
 
 
 def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values, depth: int = 1) -> bool:
@@ -186,34 +173,6 @@ def _by_one_rank(call: ast.Call, source: Source) -> bool:
     return any(word in ast.unparse(test) for test in tests for word in ("main_process", "is_master", "rank == 0"))
 
 
-def _unless(call: ast.Call, source: Source, values: Values, depth: int = 3) -> str:
-    """The flag that must be given so that the call is made: ``if args.save_model:``, also around all callers."""
-    below: ast.AST = call
-    for above in source.above(call):
-        if isinstance(above, ast.If) and below in above.body:
-            both = isinstance(above.test, ast.BoolOp) and isinstance(above.test.op, ast.And)
-            for part in above.test.values if both and isinstance(above.test, ast.BoolOp) else [above.test]:
-                flag = values.conditions.absent(_asked(part))
-                if flag is not None and any(word in flag.attribute for word in _ABOUT_SAVING):
-                    return flag.name
-        if isinstance(above, Function):
-            callers = values.bindings.calls_of(above)
-            asked = callers if depth and len(callers) <= _MOST_CALLERS else []
-            needed = [_unless(each, source, values, depth - 1) for each in asked]
-            return needed[0] if needed and all(needed) else ""
-        below = above
-    return ""
-
-
-def _asked(test: ast.expr) -> ast.expr:
-    """What the test wants to be there: X of ``X``, ``X is not None``, ``X == "epoch"``, ``isinstance(X, int)``."""
-    if isinstance(test, ast.Compare) and not isinstance(test.ops[0], ast.Is | ast.NotEq):
-        return test.left
-    if isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance" and test.args:
-        return test.args[0]
-    return test
-
-
 def _with_copies(source: Source, values: Values, found: dict[tuple[str, str], SavedAt]) -> list[SavedAt]:
     """Copies of a saved file are saved too: ``shutil.copyfile(filename, "model_best.pth.tar")``."""
     copied = []
@@ -238,3 +197,19 @@ def _pickled(source: Source, values: Values, folders: set[str]) -> list[tuple[as
                and not _is_cached(call, call.args[1], source, values))  # fmt: skip
     return [(call.args[1], SavedAt(str(path.parent), path.name, source.where(call))) for call, path in counted
             if not folders or str(path.parent) in folders]  # fmt: skip
+
+
+def folder_lacks(source: Source, values: Values, places: Sequence[SavedAt]) -> bool:
+    """Whether ``torch.save`` is called, which makes no folder, and nothing that is called reads as if it made one; what
+    is known to make another, as a writer of logs does its own, makes none of these.
+    """
+    saved = any(source.origin(call.func) == "torch.save" for call in source.calls)
+    makes = (call for call in source.calls if _MAKES.search(last_name(call.func)))
+    known = ([*values.folders(call.args[0])] if call.args else [] for call in makes)
+    return saved and not any(not each or any(_is_near(one, each) for one in places) for each in known)
+
+
+def _is_near(place: SavedAt, folders: Sequence[str]) -> bool:
+    """Whether one of the folders is that, lies in it or above it, as far as it is known."""
+    known = [f"{each.partition('*')[0]}/" for each in folders]
+    return any(each.startswith(("/", f"{place.folder}/")) or f"{place.folder}/".startswith(each) for each in known)

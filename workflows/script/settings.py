@@ -19,8 +19,6 @@ from argosy.workflows.script.source import Function, Source
 
 RUN_DIR = "hydra.run.dir"
 _FILES = (".json", ".yaml", ".yml", ".toml")
-_OF_CONFIGARGPARSE = (".txt", ".ini", ".cfg", ".conf")
-_LINE = r"""\s*(?:--)?(\w[\w-]*)\s*[=:\s]\s*(["']?)(\S.*?)\2\s*(?:\s[;#].*)?"""
 _LARGEST = 1 << 20
 _MOST_FILES = 100
 _CWD = "."
@@ -81,10 +79,9 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
                 _compose(found, path, "", set())
                 _say_again(found, arguments)
     told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
-    read = read_settings if "configargparse" not in source.packages else _as_configargparse
     for text in told:
-        if text.endswith(_FILES if read is read_settings else (*_FILES, *_OF_CONFIGARGPARSE)):
-            known, content = {*found.values}, read(_place(text, folder, source.roots))
+        if text.endswith(_FILES):
+            known, content = {*found.values}, read_settings(_place(text, folder, source.roots))
             _take(found, content, "")
             found.keys |= dict.fromkeys(_keys(content), text)
             found.files |= {key: text for key in found.values if key not in known}
@@ -159,18 +156,6 @@ def read_settings(path: Path) -> object:
         return read(text)
     except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError):
         return None
-
-
-def _as_configargparse(path: Path) -> object:
-    """Its own files, of lines as ``out = logs``; others as they are."""
-    if path.suffix in _FILES:
-        return read_settings(path)
-    try:
-        text = path.read_text(encoding="utf-8") if path.stat().st_size <= _LARGEST else ""
-    except (OSError, ValueError):
-        return None
-    lines = (re.fullmatch(_LINE, line) for line in text.splitlines())
-    return {each[1].replace("-", "_"): typed(each[3]) for each in lines if each is not None}
 
 
 def changed(content: Any, words: Sequence[str]) -> object:

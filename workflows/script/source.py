@@ -71,11 +71,7 @@ class Source:
         lacks = [name for name in names if self.found([self.path.parent], [name]) is None]
         here = cwd.resolve()
         if any(self.found([here], [name]) is not None for name in lacks):
-            # A script's own folder comes first: its types.py would stand for Python's own.
-            near, path = {each.stem for each in self.path.parent.glob("*.py")}, self.path.resolve()
-            own_package = path.is_relative_to(here) and path.relative_to(here).parts[0] in lacks
-            hides = own_package and near & sys.stdlib_module_names
-            return "module" if hides and not names & (near - sys.stdlib_module_names) else "."
+            return "."
         below = [root for root in self.roots if root.is_relative_to(here)]
         packages = [root for root in below if any((root / name / "__init__.py").is_file() for name in lacks)]
         return packages[0].relative_to(here).as_posix() if packages else ""

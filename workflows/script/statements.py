@@ -31,7 +31,7 @@ _MOST_TURNS = 8
 _SMALL = 40
 """A loop whose body has at most so many nodes is gone round for each of many elements."""
 _MANY = 400
-_MOST_NODES = 2000
+_MOST_NODES = 8000
 """Of a larger body, in all turns together."""
 _OF_FIRST = re.compile(r"^\w*rank\w*(\(\))? == 0$")
 _OF_PYTHON = ("property", "staticmethod", "classmethod", "dataclass")
@@ -174,8 +174,6 @@ class Statements(Expressions):
         kind = next((name for each in node.decorator_list if (name := last_name(each)) in
                      ("property", "cached_property", "staticmethod", "classmethod", "setter")), "")  # fmt: skip
         value: Value = FunctionValue(node, frame, frame.owner, kind=kind)
-        if node.name == "fromfile" and frame.owner is not None and "onfig" in frame.owner.node.name:
-            value = self.library("Config.fromfile")  # a copy of mmcv's: what it does to a file is known
         if kind != "setter":
             self.write(frame.names, node.name, value)
             self._decorate(node, value, frame)

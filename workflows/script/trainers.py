@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import PurePath
 
-from argosy.workflows.script.composer import composer
-from argosy.workflows.script.domain import Table, Unknown
+from argosy.workflows.script.domain import Table
 from argosy.workflows.script.globs import UNKNOWN
 from argosy.workflows.script.hugging_face import PARSERS, transformers
 from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.ray_train import ray_train
 from argosy.workflows.script.resuming import folders_of_deepspeed
 from argosy.workflows.script.settings import RUN_DIR, Settings
-from argosy.workflows.script.source import Source, argument, last_name, plain, written_out
+from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, started
 from argosy.workflows.script.values import Values
 
-_OF_ARGUMENTS = "Trainer.from_argparse_args"
 _ZERO = "zero_optimization"
-_SAVER = re.compile(r"\.ModelCheckpoint$")
 _PARTS = frozenset({"DeepSpeedStrategy", "FSDPStrategy", "ModelParallelStrategy"})
 """Whose checkpoints may be folders."""
 
@@ -51,8 +47,6 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
     imported = source.packages
     if (found := ray_train(source, values)) is not None:
         return found
-    if "composer" in imported and (found := composer(source, values)) is not None:
-        return found
     if imported & {"lightning", "pytorch_lightning"} and lightning_alone(source, values) is None:
         return _lightning(source, values, settings) or _composed(source, settings)
     settings_of_hf = {last_name(call.func) for call in source.calls} & {*PARSERS, "TrainingArguments"}
@@ -67,17 +61,12 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
 
 def lightning_alone(source: Source, values: Values) -> tuple[str, int] | None:
     """Where a Trainer of Lightning's is told to save nothing, since the script does, and its devices."""
-    for call in (each for each in source.calls if last_name(each.func) in ("Trainer", _OF_ARGUMENTS.partition(".")[2])):
-        by_flags = last_name(call.func) != "Trainer" and bool(call.args)
-        given = values.machine.seen.get(call.args[0], []) if by_flags else []
-        kept = next((each.attributes for each in given if isinstance(each, Unknown)), {})  # what the script set itself
-        saves = argument(call, "enable_checkpointing")
-        known = [kept.get("enable_checkpointing")] if saves is None else values.machine.seen.get(saves)
+    for call in (each for each in source.calls if last_name(each.func) == "Trainer"):
+        saves, devices = argument(call, "enable_checkpointing"), argument(call, "devices")
+        known = [] if saves is None else values.machine.seen.get(saves)
         told = values.machine.unpacked.get(call, {}).get("enable_checkpointing")
         if _is_false(saves) or known == [False] or told is False:
-            devices = argument(call, "devices")
-            name = "devices" if by_flags else "" if devices is None else last_name(devices)
-            number = plain(devices) or values.conditions.flag(name) or ""
+            number = plain(devices) or values.conditions.flag("" if devices is None else last_name(devices)) or ""
             return source.where(call), int(number) if number.isdecimal() and number != "0" else 1
     return None
 
@@ -112,8 +101,7 @@ def _names(source: Source, setting: str) -> bool:
 
 
 def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
-    made = [call for call in source.calls if _OF_ARGUMENTS in ast.unparse(call.func)
-            or last_name(call.func) in ("Trainer", "LightningCLI")]  # fmt: skip
+    made = [call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI")]
     near = any(call in values.machine.calls or not source.file(call) for call in made)
     trainer = next(iter(made), None)
     if trainer is None or ((values.machine.followed or values.machine.finished) and not near):
@@ -121,18 +109,13 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     kinds = ("ModelCheckpoint", *(name for name, known in values.bindings.classes.items() for kind in known
                                   if any(last_name(base) == "ModelCheckpoint" for base in kind.bases)))  # fmt: skip
     saver = next((call for call in source.calls if last_name(call.func) in kinds), None)
-    # Before Lightning 1.0 one text named the folder and the files.
-    old = None if saver is None else argument(saver, "filepath")
-    place = old or (argument(saver, "dirpath", 0) if saver is not None else _written_place(source))
+    place = None if saver is None else argument(saver, "dirpath", 0)
     devices = argument(trainer, "devices")
-    by_cli, by_flags = last_name(trainer.func) == "LightningCLI", _OF_ARGUMENTS in ast.unparse(trainer.func)
-    resumes = "variable" if by_cli or by_flags else resumes_by(source.calls, "fit", "ckpt_path")
+    by_cli = last_name(trainer.func) == "LightningCLI"
+    resumes = "variable" if by_cli else resumes_by(source.calls, "fit", "ckpt_path")
     folder, include = (None if place is None else certain(values, place)), ("*.ckpt",)
-    if old is not None:
-        above = posixpath.dirname(values.folder(old) or "*/")
-        folder = None if "*" in above else above or "."
     turns = resumes and _turned_through(source, trainer)
-    if place is not None and folder is None and (by_flags or turns or values.flag("resume") is not None):
+    if place is not None and folder is None and (turns or values.flag("resume") is not None):
         # Of a run's own folder the flag names the file to go on from; of a model's own, its turn of a loop.
         first, _, below = (values.folder(place) or "*").partition("/")
         folder, include = (None, include) if "*" in first else (first, (f"{below}/*.ckpt",))
@@ -151,21 +134,17 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     folder = None if bare else folder
     globs = (*include, *(f"{each}/**/*" for each in include)) if _may_be_folders(source) else include
     return TrainerFacts(
-        library=f"lightning.{'Trainer' if by_flags else last_name(trainer.func)}",
+        library=f"lightning.{last_name(trainer.func)}",
         where=source.where(saver or trainer),
         folder=folder,
         remedy="write the lines above into it, and call argosy init again",
         lacks="saves weights only, which it cannot go on from" if bare else _SOME.lacks,
         lines=_lines(source, trainer),
         include=globs,
-        unit=_unit(saver, old) if include[0] == "*.ckpt" else (),
-        newest=_last(saver, old, include[0]),
-        resume_flags=() if by_flags else ("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
-        resume_args=("--ckpt_path", "{newest}")
-        if by_cli
-        else ("--resume_from_checkpoint", "{newest}")
-        if by_flags
-        else (),
+        unit=_unit(saver) if include[0] == "*.ckpt" else (),
+        newest=_last(saver, include[0]),
+        resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
+        resume_args=("--ckpt_path", "{newest}") if by_cli else (),
         resumes=resumes,
         start=started(source.calls, source, "fit", "ckpt_path", "'last'") + "; save_last=True in its ModelCheckpoint",
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
@@ -177,17 +156,16 @@ def _may_be_folders(source: Source) -> bool:
     return any(last_name(call.func) in _PARTS for call in source.calls)
 
 
-def _unit(saver: ast.Call | None, old: ast.expr | None) -> tuple[str, ...]:
+def _unit(saver: ast.Call | None) -> tuple[str, ...]:
     """What names each of its checkpoints, where the script gives them no name of its own."""
-    named = saver is None or argument(saver, "filename", 1) is not None
-    if saver is None or named or (old is not None and "{epoch" not in ast.unparse(old)):
+    if saver is None or argument(saver, "filename", 1) is not None:
         return ()
     return ("[0-9]*-*.ckpt" if _is_false(_setting(saver, "auto_insert_metric_name")) else "epoch=*.ckpt",)
 
 
-def _last(saver: ast.Call | None, old: ast.expr | None, include: str) -> str:
+def _last(saver: ast.Call | None, include: str) -> str:
     """The glob of what each save writes anew, where a copy of the best may be newer; "" where units are known."""
-    if saver is None or not _is_true(_setting(saver, "save_last")) or _unit(saver, old):
+    if saver is None or not _is_true(_setting(saver, "save_last")) or _unit(saver):
         return ""
     return f"{include.removesuffix('*.ckpt')}last*.ckpt"
 
@@ -220,17 +198,6 @@ def _setting_of_fit(calls: Sequence[ast.Call], trainer: ast.Call) -> list[str]:
     given = [argument(call, "ckpt_path") for call in calls if last_name(call.func) == "fit"]
     given.append(argument(trainer, "resume_from_checkpoint"))
     return [each.attr for each in given if isinstance(each, ast.Attribute)]
-
-
-def _written_place(source: Source) -> ast.expr | None:
-    """The folder of a ModelCheckpoint that is written down: ``{"target": "...ModelCheckpoint", "params": {...}}``."""
-    for node in source.nodes:
-        pairs = dict(written_out(node))
-        named = [plain(pairs.get(key)) or "" for key in ("target", "_target_", "class_path")]
-        for each in (node, pairs.get("params"), pairs.get("init_args")) if any(map(_SAVER.search, named)) else ():
-            if each is not None and (place := dict(written_out(each)).get("dirpath")) is not None:
-                return place
-    return None
 
 
 def _composed(source: Source, settings: Settings) -> TrainerFacts | None:

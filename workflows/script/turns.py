@@ -3,41 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
 
 from argosy.workflows.script.learned import means
-from argosy.workflows.script.lines import LEARNS, chains, loops_around, turns
-from argosy.workflows.script.places import SavedAt, of_save
-from argosy.workflows.script.source import Function, Source, counted, last_name
+from argosy.workflows.script.lines import LEARNS, chains
+from argosy.workflows.script.places import SavedAt
+from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import targets, wrappers_of
-
-_BEST = re.compile(r"(?i)best|lowest|highest|improved|better")
-_ADVANCES = re.compile(r"(?i)(^|_)(epoch|step|iter|iteration|turn|time|now)s?$")
-_LOOKS = ("exists", "isdir", "is_dir", "isfile", "is_file")
-_LISTS = ("listdir", "glob", "iglob", "iterdir", "scandir")
-_DEEPEST = 2
-
-
-def on_top(source: Source, values: Values) -> str:
-    """Where the outermost loop that trains takes all its turns once more after a restart: ``range(done, done + n)``."""
-    for loop in (chain[-1] for chain in _trained(source, values)):
-        holder = turns(loop, source, values) if isinstance(loop, ast.For) else None
-        if holder is None or len(holder[1].args) != 2 or isinstance(holder[1].args[0], ast.Constant):
-            continue
-        first, last = holder[1].args
-        for each in (last, *(values.bindings.bound(last) if isinstance(last, ast.Name) else ())):
-            sum_of = (each.left, each.right) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add) else ()
-            more = [one for one in sum_of if ast.unparse(one) != ast.unparse(first)]
-            if len(more) != 1 or isinstance(more[0], ast.Constant):
-                continue
-            shown = (part for one in (more[0], *values.bindings.origins(more[0])) for part in ast.walk(one))
-            if all(ast.unparse(part) != ast.unparse(first) for part in shown):  # as what is left to do is a difference
-                return f"{source.where(holder[0])} takes {ast.unparse(more[0])} turns from {ast.unparse(first)} on"
-    return ""
 
 
 def at_end(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
@@ -77,75 +50,3 @@ def _is_called_here(call: ast.AST, source: Source, values: Values, depth: int = 
         return not handed and bool(around.decorator_list or around.name == "main")
     return bool(depth) and all(means(each, around, source, values.bindings)
                                and _is_called_here(each, source, values, depth - 1) for each in callers)  # fmt: skip
-
-
-def only_better(call: ast.Call, source: Source, values: Values, depth: int = _DEEPEST) -> str:
-    """The test for what is better than all before, which it is made under, here or where its function is called."""
-    if any(word.arg == "save_best_only" and ast.unparse(word.value) == "True" for word in call.keywords):
-        return "it is the best so far"  # Keras's
-    below: ast.AST = call
-    for above in source.above(call):
-        if isinstance(above, ast.If) and below in above.body:
-            both = isinstance(above.test, ast.BoolOp) and isinstance(above.test.op, ast.And)
-            parts = above.test.values if both and isinstance(above.test, ast.BoolOp) else [above.test]
-            if any(_is_better(each, above, values) for each in parts):
-                return ast.unparse(above.test)
-        if isinstance(above, Function):
-            callers = [each for each in values.bindings.calls_of(above) if each in source.calls]
-            found = [only_better(each, source, values, depth - 1) for each in callers] if depth else []
-            return found[0] if found and all(found) else ""
-        below = above
-    return ""
-
-
-def _is_better(test: ast.expr, node: ast.If, values: Values) -> bool:
-    """``loss < best``, also where it then becomes the best; ``is_best``. What a flag says gets no better, nor does an
-    epoch, or the time.
-    """
-    compares = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
-    parts = [test.left, test.comparators[0]] if isinstance(test, ast.Compare) and compares else [test]
-    sides = [ast.unparse(each) for each in parts]
-    ends = [each.removesuffix("()").rpartition(".")[2] for each in sides]
-    if any(isinstance(each, ast.Constant) for each in parts) or any(
-        _ADVANCES.search(each) or values.flag(each) is not None for each in ends
-    ):
-        return False
-    if not compares:
-        return isinstance(test, ast.Name | ast.Attribute) and _BEST.search(ends[0]) is not None
-    kept = {(ast.unparse(target), ast.unparse(each.value)) for each in ast.walk(node) if isinstance(each, ast.Assign)
-            for target in each.targets}  # fmt: skip
-    return any(map(_BEST.search, sides)) or bool(kept & {(sides[0], sides[1]), (sides[1], sides[0])})
-
-
-def next_number(source: Source, values: Values, wholes: Sequence[PurePosixPath]) -> str:
-    """Where each start gets a number that no other has for a folder above ``wholes``: of those that are there the next
-    one; "" for nowhere.
-    """
-    wholes = [each for each in wholes if "*" in str(each.parent) and not of_save(str(each.parent))]
-    for node in source.nodes if wholes else ():
-        if isinstance(node, ast.While) and any(counted(each) is not None for each in ast.walk(node)):
-            looks = isinstance(node.test, ast.Call) and last_name(node.test.func) in _LOOKS
-            asked = [node.test] if isinstance(node.test, ast.Call) and looks else []
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and ast.unparse(node.right) == "1":
-            shown = [node.left, *(values.bindings.bound(node.left) if isinstance(node.left, ast.Name) else ())]
-            shown += [one for each in shown for name in ast.walk(each) if isinstance(name, ast.Name)
-                      for one in values.bindings.bound(name)]  # fmt: skip
-            calls = [one for each in shown for one in ast.walk(each) if isinstance(one, ast.Call)]
-            first = any(last_name(each.func) in ("max", "len") for each in calls) and not any(
-                loops_around(node, source)
-            )
-            asked = [each for each in calls if first and last_name(each.func) in _LISTS]
-        else:
-            continue
-        known = [glob for call in asked for each in (*call.args[:1], call.func) for glob in values.guesses(
-            each.value if isinstance(each, ast.Attribute) and each is call.func else each)]  # fmt: skip
-        if any(_numbers(PurePosixPath(glob, more), whole) for glob in known for more in ("", "*") for whole in wholes):
-            return source.where(node)
-    return ""
-
-
-def _numbers(asked: PurePosixPath, whole: PurePosixPath) -> bool:
-    """Whether what is asked for is a folder above, of which a number is not known."""
-    above = whole.parts[: len(asked.parts)]
-    return len(above) == len(asked.parts) < len(whole.parts) and "*" in above[-1] and (
-        all(map(fnmatchcase, above, asked.parts)))  # fmt: skip

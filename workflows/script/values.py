@@ -9,6 +9,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -68,14 +69,6 @@ class Values:
             if each is not None and each.flag is not None:
                 yield each.flag
 
-    def endings(self, node: ast.expr) -> Iterator[tuple[Flag, str]]:
-        """The flags without a value that name a file in a folder that is known, and what stands behind them."""
-        for value in self.machine.seen.get(node, []):
-            folder, _, name = self.machine.text(value).rpartition("/") if isinstance(value, str | Path) else ("",) * 3
-            flag = next(iter(self.machine.flags_of(name[:1])), None) if folder else None
-            if flag is not None and not self.machine.has_holes(f"{folder}{name[1:]}"):
-                yield flag, name[1:] or f"{folder}/"
-
     def flag(self, attribute: str) -> Flag | None:
         """The flag of that name in the parsed arguments."""
         return self._flags.get(attribute)
@@ -95,7 +88,7 @@ class Values:
         for each in self._flags.values() if outside else ():
             said = (self.conditions.flag(each.attribute) or "").rstrip("/")
             if len(said) > 1 and any(path.startswith(said) for path in outside):
-                return each
+                return replace(each, default=said)
         if outside:
             return None  # whatever a flag of its name says, the script sets it
         if isinstance(node, ast.Name):  # with open(path) as name

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-from argosy.workflows.script.source import Function, Source, argument, last_name, plain
+from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.values import Values
 
 _OF_TORCH = ("torch", "th", "safetensors", "xm", "accelerator")
@@ -26,15 +26,8 @@ _STATE = ("optim", "opt_state", "epoch", "step", "iter", "sched")
 """What a checkpoint holds beside the model: it names one that a run can go on from."""
 _LEARNT = ("optim", "opt_state", "param", "model", "weight", "state_dict")
 """What is in a checkpoint, and in no file of losses."""
-_OF_A_MODEL = re.compile(
-    r"(?i)model|net|optim|param|weight|state|module|encoder|decoder|policy|actor|critic|agent|embed|ema$"
-)
 _WHOLE = re.compile(r"(?i)(^|_)(model|net|network|agent|policy|clf|classifier|regressor|estimator)$")
 """So is an object called that is pickled as it is."""
-_MEASURED = re.compile(r"(?i)loss|acc|metric|hist|score|reward|auc")
-_SAYS_OF = ("str", "repr", "len", "type", "float", "int", "vars", "sum", "max", "min", "mean", "item")
-"""What is left of a model in these is none."""
-_TOLD = ("args", "cfg", "config", "opt", "opts", "hparams", "FLAGS")
 _PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
 NUMBERED = "*[0-9]"
 """Folders that are named by a number, and perhaps a word before it; while they are written another follows it."""
@@ -104,11 +97,7 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         yield folder, "/**/*"
     elif name in ("save", "async_save", "save_state_dict") and (place := _of_dcp(call, keywords, values)) is not None:
         yield place, "/**/*"
-    elif (
-        name in ("savez", "savez_compressed")
-        and call.args
-        and (source.packages & {"jax", "flax"} or _is_read_again(call, source, values))
-    ):
+    elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:
         yield call.args[0], ""  # beside torch such a file is more likely data
     elif name == "dump" and pickles_a_state(call, source, values):
         yield call.args[1], ""
@@ -183,13 +172,6 @@ def pickles_a_state(call: ast.Call, source: Source, values: Values) -> bool:
                         or holds_a_state(call, source, values, _LEARNT))  # fmt: skip
 
 
-def _is_read_again(call: ast.Call, source: Source, values: Values) -> bool:
-    """Whether a script without torch reads what it writes there."""
-    loads = [each for each in source.calls if last_name(each.func) == "load" and each.args]
-    known = {*values.guesses(call.args[0])} if "torch" not in source.packages else set()
-    return any(known.intersection(values.guesses(each.args[0])) for each in loads)
-
-
 def _is_bytes_of_flax(call: ast.Call, source: Source) -> bool:
     """And not a number's own method, as in the head of a file of data."""
     made = call.args[0] if call.args else call
@@ -214,39 +196,6 @@ def holds_a_state(call: ast.Call, source: Source, values: Values, words_of_it: t
               for each in one.elts if isinstance(each, ast.Name)]  # fmt: skip
     words += [word.arg.lower() for each in shown if isinstance(each, ast.Call) for word in each.keywords if word.arg]
     return any(part in word for word in words for part in words_of_it)
-
-
-def only_measured(call: ast.Call, source: Source, values: Values) -> bool:
-    """Whether all that is saved is written out there, some of it by the name of what is measured, and none of it by
-    that of a model or its optimizer: ``torch.save({"losses": losses, "args": args}, path)``.
-    """
-    first = call.args[0] if call.args else None
-    shown = [first, *values.bindings.origins(first)] if isinstance(first, ast.Name) else [first]
-    shown = shown[1:] if len(shown) > 1 else shown
-    if not all(isinstance(each, ast.Dict) and None not in each.keys and each.values for each in shown):
-        return False
-    kept = [(key, each) for one in shown if isinstance(one, ast.Dict)
-            for key, each in zip(one.keys, one.values, strict=True)]  # fmt: skip
-    names = [name for _, each in kept for one in (each, *values.bindings.origins(each)) for name in _names_in(one)]
-    models = {ast.unparse(each.value) for each in source.nodes
-              if isinstance(each, ast.Attribute) and each.attr in ("parameters", "state_dict")}  # fmt: skip
-    if models & {ast.unparse(each) for _, each in kept}:
-        return False
-    named = [(plain(key) or "", each) for key, each in kept if isinstance(each, ast.Name | ast.Attribute)]
-    names += [key for key, each in named if key.isidentifier() and not {*ast.unparse(each).split(".")} & {*_TOLD}]
-    return any(map(_MEASURED.search, names)) and not any(map(_OF_A_MODEL.search, names))
-
-
-def _names_in(node: ast.AST) -> Iterator[str]:
-    """The names in an expression that stand for a thing itself, not for what is said of it."""
-    if isinstance(node, ast.Call) and last_name(node.func) in _SAYS_OF:
-        return
-    if isinstance(node, ast.Attribute) and ast.unparse(node).partition(".")[0] in _TOLD:
-        return
-    if isinstance(node, ast.Name | ast.Attribute):
-        yield last_name(node)
-    for each in ast.iter_child_nodes(node):
-        yield from _names_in(each)
 
 
 def temporary(path: str) -> bool:
