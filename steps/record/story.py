@@ -114,10 +114,11 @@ def _held_up(record: RunRecord) -> str:
     found = [(each.name, why) for each in record.nodes if (why := held_up(each.phase, each.message))]
     if found:
         return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}."
-    last = record.nodes[-1] if record.nodes and not record.done else None
-    if last is None or last.phase != "Error" or not last.message:
+    # What ended last: while the next try runs, why the one before ended is all there is to say.
+    ended = [] if record.done else [each for each in record.nodes if each.phase not in ("Pending", "Running")]
+    if not ended or ended[-1].phase != "Error" or not ended[-1].message:
         return ""
-    return f" The step {last.name} ended in an error: {last.message.rstrip('.')}."
+    return f" The step {ended[-1].name} ended in an error: {ended[-1].message.rstrip('.')}."
 
 
 def _failure(record: RunRecord) -> str:

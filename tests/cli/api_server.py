@@ -52,6 +52,8 @@ class FakeApi:
             return json.dumps(next(each for each in self.pods if path.endswith(each["metadata"]["name"]))).encode()
         if path.endswith(f"/workflows/{name}"):
             return json.dumps(self.workflow).encode()
+        if path.endswith(("/namespaces/research", "/namespaces/there")):
+            return b"{}"
         return json.dumps({"items": [self.workflow]}).encode() if path.endswith("/workflows") else None
 
     def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from argosy.steps.cluster.kinds import NAMESPACE
+from argosy.steps.contract.errors import InputError, StepError
+
 if TYPE_CHECKING:
     from argosy.steps.cluster.api import Api
 
@@ -40,3 +43,20 @@ class ClusterPlace:
         """The options with which a later command finds the same namespace."""
         named = [("--kubeconfig", self.kubeconfig), ("--context", self.context), ("-n", namespace)]
         return [word for flag, value in named if value for word in (flag, value)]
+
+
+def check_namespace(api: Api) -> None:
+    """Say of a namespace that is not there so, and not that nothing is in it; who may not look at it takes it as given.
+
+    Raises:
+        InputError: with the command that makes it.
+    """
+    try:
+        if api.get(NAMESPACE, api.namespace) is not None:
+            return
+    except StepError:
+        return
+    raise InputError(
+        f"--namespace {api.namespace!r}: the cluster has no such namespace; name another, or make it with: "
+        f"argosy install -n {api.namespace} --create-namespace --apply"
+    )

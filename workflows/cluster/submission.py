@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argosy.steps.cluster.api import Api, ApiError
-from argosy.steps.cluster.kinds import NAMESPACE, SERVICE_ACCOUNT, WORKFLOW_TEMPLATE
+from argosy.steps.cluster.kinds import SERVICE_ACCOUNT, WORKFLOW_TEMPLATE
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.workflows.cluster.place import check_namespace
 from argosy.workflows.cluster.state import YAML_SHA256
 
 NO_REHEARSAL = "does not support dry run"
@@ -63,22 +64,11 @@ def check_accounts(api: Api, documents: Sequence[Mapping[str, Any]]) -> None:
                 continue
         except StepError:
             continue
-        if _no_namespace(api):
-            raise InputError(
-                f"--namespace {api.namespace!r}: the cluster has no such namespace; name another, or make it with: "
-                f"argosy install -n {api.namespace} --create-namespace --apply"
-            )
+        check_namespace(api)
         raise InputError(
             f"serviceAccountName {name!r}: not in namespace {api.namespace}, so no pod could start; make it with: "
             f"argosy install -n {api.namespace} --service-account {name} --apply"
         )
-
-
-def _no_namespace(api: Api) -> bool:
-    try:
-        return api.get(NAMESPACE, api.namespace) is None
-    except StepError:
-        return False  # who may not ask
 
 
 def accounts_of(documents: Sequence[Mapping[str, Any]]) -> set[str]:

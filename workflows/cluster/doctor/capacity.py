@@ -49,7 +49,7 @@ def quotas(api: Api, needs: Needs) -> Iterator[Check]:
             name, spec = each["metadata"]["name"], each.get("spec") or {}
             if spec.get("scopes") or spec.get("scopeSelector"):
                 continue
-            lacking = _beyond(spec.get("hard") or {}, _of_quota(needs))
+            lacking = _beyond(spec.get("hard") or {}, _of_quota(needs), "the gang and its supervisor want")
             if lacking:
                 remedy = "ask for less (gang.nnodes, gang.resources), or for a larger ResourceQuota"
                 yield Check("missing", f"quota {name}", f"never enough: {'; '.join(lacking)}", remedy)
@@ -58,11 +58,15 @@ def quotas(api: Api, needs: Needs) -> Iterator[Check]:
 
 
 def _of_quota(needs: Needs) -> Amounts:
-    """What the gang counts for, by a quota's names."""
-    wanted = {"pods": 1.0, **_requests(needs.pod)}
-    wanted |= {f"requests.{name}": amount for name, amount in wanted.items()}
-    wanted |= {f"limits.{name}": amount for name, amount in _sums(needs.pod, ("limits",)).items()}
-    return {name: needs.least * amount for name, amount in wanted.items()}
+    """What the gang counts for by a quota's names, and the step's pod that is there as long as it."""
+    found: Amounts = {}
+    for count, pod in ((needs.least, needs.pod), (1, needs.step.get("spec") or {})):
+        wanted = {"pods": 1.0, **_requests(pod)}
+        wanted |= {f"requests.{name}": amount for name, amount in wanted.items()}
+        wanted |= {f"limits.{name}": amount for name, amount in _sums(pod, ("limits",)).items()}
+        for name, amount in wanted.items():
+            found[name] = found.get(name, 0.0) + count * amount
+    return found
 
 
 def beyond_queue(spec: Mapping[str, Any], needs: Needs) -> list[str]:
@@ -86,12 +90,10 @@ def beyond_capability(spec: Mapping[str, Any], needs: Needs) -> list[str]:
     return _beyond(spec.get("capability") or {}, wanted)
 
 
-def _beyond(room: Mapping[str, Any], wanted: Mapping[str, float]) -> list[str]:
+def _beyond(room: Mapping[str, Any], wanted: Mapping[str, float], who: str = "the gang wants") -> list[str]:
     found = ((name, wanted[name], quantity(str(room[name])) or 0.0) for name in sorted(wanted) if name in room)
     return [
-        f"{name}: the gang wants {_figure(name, gang)} of {_figure(name, most)}"
-        for name, gang, most in found
-        if gang > most
+        f"{name}: {who} {_figure(name, gang)} of {_figure(name, most)}" for name, gang, most in found if gang > most
     ]
 
 
