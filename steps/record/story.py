@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from signal import SIGKILL, Signals
+from signal import SIGKILL, SIGTERM, Signals
 from typing import Literal
 
 from argosy.steps.bench_comm import ENDING
@@ -270,8 +270,8 @@ def failed_step(record: RunRecord) -> StepNode | None:
 def stopped(record: RunRecord) -> bool:
     """Whether somebody had Argo end the workflow: a step that did as it was told has not failed."""
     step = failed_step(record)
-    told = record.message if step is None or step.cause == Cause.SIGTERM else step.message
-    return bool(STOPPED.search(told))
+    heeded = step is None or step.cause == Cause.SIGTERM or (not step.cause and step.exit_code == 128 + SIGTERM)
+    return bool(STOPPED.search(record.message if step is None or heeded else step.message))
 
 
 def goodput_sentence(record: RunRecord) -> str:

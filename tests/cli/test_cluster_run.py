@@ -190,11 +190,17 @@ def test_one_that_was_stopped_before_it_trained_says_so(argosy, tmp_path, no_key
         "phase": "Failed",
         "message": "workflow shutdown with strategy:  Stop",
     }
-    stopped = workflow(nodes={"3": node}, phase="Failed", message="Stopped with strategy 'Stop'")
-    with serving(FakeApi(stopped), tmp_path) as kubeconfig:
-        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
-    assert "Stopped with strategy 'Stop'." in out
-    assert "The step train failed" not in out
+    early = {**node, "message": "main: Error (exit code 143)", "outputs": {"exitCode": "143"}}
+    for each in (node, early):
+        stopped = workflow(nodes={"3": each}, phase="Failed", message="Stopped with strategy 'Stop'")
+        with serving(FakeApi(stopped), tmp_path) as kubeconfig:
+            _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+            stopped["status"].pop("storedWorkflowTemplateSpec")
+            _, told, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
+        assert "Stopped with strategy 'Stop'." in out
+        assert "The step train failed" not in out
+        assert "The workflow was stopped at the step train." in told
+        assert "start it again" in told
 
 
 def test_stop_ends_one_that_is_suspended(argosy, tmp_path, no_keys) -> None:

@@ -222,6 +222,13 @@ def test_a_quota_that_never_holds_the_gang_is_missing(hard: dict[str, str], said
     assert "quota of-others" not in checks
 
 
+def test_nodes_that_are_cordoned_are_not_said_to_be_too_small(argosy, run: Path) -> None:
+    nodes = [{**NODE, "metadata": {"name": name}, "spec": {"unschedulable": name != "c"}} for name in "abc"]
+    run.write_text(RUN.format(uri="s3://b/store").replace("[gang.pod]", "[gang]\nnnodes = 2\n[gang.pod]"))
+    _, checks = examined(argosy, run, Cluster(objects={"/api/v1/nodes": {"items": nodes}}))
+    assert "1 of 3 could take one, 2 being cordoned or not Ready" in checks["capacity"]["detail"]
+
+
 @pytest.mark.parametrize(
     ("placement", "said"),
     [

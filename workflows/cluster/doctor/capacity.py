@@ -30,7 +30,10 @@ def capacity(api: Api, needs: Needs) -> Iterator[Check]:
         what, gang = "capacity", f"the gang wants {needs.nnodes} nodes with {asks} each"
         if len(able) < needs.least:
             remedy = "ask for less (gang.nnodes, gang.resources), see gang.node_selector and tolerations, or add nodes"
-            yield Check("missing", what, f"{gang}; {len(able)} of {len(nodes)} could ever take one", remedy)
+            # They may be back at any time, and nothing is wrong with what was asked for.
+            away = len(nodes) - sum(map(_is_up, nodes))
+            but = f", {away} being cordoned or not Ready" if away else ""
+            yield Check("missing", what, f"{gang}; {len(able)} of {len(nodes)} could take one{but}", remedy)
             return
         free = _free(api, able)
         now = sum(_fits(free[node["metadata"]["name"]], wanted) for node in able)
@@ -104,11 +107,15 @@ def _figure(name: str, amount: float) -> str:
 def _takes(node: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     labels = node["metadata"].get("labels") or {}
     chosen = all(labels.get(key) == value for key, value in (pod.get("nodeSelector") or {}).items())
-    conditions = (node.get("status") or {}).get("conditions") or []
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
     taints = [each for each in node["spec"].get("taints") or [] if each["effect"] != "PreferNoSchedule"]
     tolerations = pod.get("tolerations") or []
-    return ready and chosen and not node["spec"].get("unschedulable") and all(_bears(tolerations, t) for t in taints)
+    return _is_up(node) and chosen and all(_bears(tolerations, taint) for taint in taints)
+
+
+def _is_up(node: Mapping[str, Any]) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or []
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return ready and not node["spec"].get("unschedulable")
 
 
 def _bears(tolerations: Sequence[Mapping[str, Any]], taint: Mapping[str, Any]) -> bool:
