@@ -24,8 +24,7 @@ from tests.cluster.training import new_training
 from tests.prove.record import Record
 
 COUNT = len(RUNTIMES)
-STEPS = 120
-"""Sixty were over on two idle cores before the rank was killed."""
+STEPS = 60
 COLUMNS = ["runtime", "attempts", "killed after", "model", "as on one machine", "promoted", "seconds", "held", "error"]
 
 
