@@ -114,9 +114,9 @@ def _held_up(record: RunRecord) -> str:
     found = [(each.name, why) for each in record.nodes if (why := held_up(each.phase, each.message))]
     if found:
         return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}."
-    # What ended last: while the next try runs, why the one before ended is all there is to say.
-    ended = [] if record.done else [each for each in record.nodes if each.phase not in ("Pending", "Running")]
-    if not ended or ended[-1].phase != "Error" or not ended[-1].message:
+    # While the next try of a step runs, why the last one ended is all there is to say; a training has more.
+    ended = [each for each in record.nodes if record.restarts or each.phase not in ("Pending", "Running")]
+    if record.done or not ended or ended[-1].phase != "Error" or not ended[-1].message:
         return ""
     return f" The step {ended[-1].name} ended in an error: {ended[-1].message.rstrip('.')}."
 
