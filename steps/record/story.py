@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from signal import SIGKILL, Signals
+from signal import SIGKILL, SIGTERM, Signals
 from typing import Literal
 
 from argosy.steps.bench_comm import ENDING
@@ -114,10 +114,11 @@ def _held_up(record: RunRecord) -> str:
     found = [(each.name, why) for each in record.nodes if (why := held_up(each.phase, each.message))]
     if found:
         return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}."
-    last = record.nodes[-1] if record.nodes and not record.done else None
-    if last is None or last.phase != "Error" or not last.message:
+    # While the next try of a step runs, why the last one ended is all there is to say; a training has more.
+    ended = [each for each in record.nodes if record.restarts or each.phase not in ("Pending", "Running")]
+    if record.done or not ended or ended[-1].phase != "Error" or not ended[-1].message:
         return ""
-    return f" The step {last.name} ended in an error: {last.message.rstrip('.')}."
+    return f" The step {ended[-1].name} ended in an error: {ended[-1].message.rstrip('.')}."
 
 
 def _failure(record: RunRecord) -> str:
@@ -269,8 +270,8 @@ def failed_step(record: RunRecord) -> StepNode | None:
 def stopped(record: RunRecord) -> bool:
     """Whether somebody had Argo end the workflow: a step that did as it was told has not failed."""
     step = failed_step(record)
-    told = record.message if step is None or step.cause == Cause.SIGTERM else step.message
-    return bool(STOPPED.search(told))
+    heeded = step is None or step.cause == Cause.SIGTERM or (not step.cause and step.exit_code == 128 + SIGTERM)
+    return bool(STOPPED.search(record.message if step is None or heeded else step.message))
 
 
 def goodput_sentence(record: RunRecord) -> str:

@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import UNSERVED, ObjectInfo, ObjectMissing, StoreError, check_key
 from argosy.steps.store.cloud_client import open_client
-from argosy.steps.store.cloud_errors import http_status, s3_code, store_error
+from argosy.steps.store.cloud_errors import exists_or_conflicts, http_status, lost_connection, store_error
 from argosy.steps.store.cloud_listing import folders_of, info_of, listed
 from argosy.steps.store.hashed_chunks import HashedChunks
 
@@ -211,9 +212,14 @@ class CloudStore:
             try:
                 client.put(key, body, mode="create")
             except Exception as error:
-                if not _exists_or_conflicts(error):
-                    raise
-                return None if http_status(error) == 409 else False
+                if exists_or_conflicts(error):
+                    return None if http_status(error) == 409 else False
+                if lost_connection(error):
+                    # Who refuses a large body before it has read it closes: its 412 is lost, each time it is asked.
+                    with suppress(Exception):
+                        client.head(key)
+                        return False
+                raise
             return True
 
         given_up = time.monotonic() + self._retry_seconds
@@ -290,11 +296,3 @@ def _is_another_version(error: Exception) -> bool:
 
 def _changed(uri: str, etag: str) -> StoreError:
     return StoreError(Cause.S3_MISSING, f"dataset changed: {uri} is no longer version {etag}")
-
-
-def _exists_or_conflicts(error: Exception) -> bool:
-    return (
-        type(error).__name__ in ("AlreadyExistsError", "PreconditionError")
-        or http_status(error) in (409, 412)
-        or s3_code(error) == "PreconditionFailed"
-    )

@@ -27,6 +27,15 @@ def s3_code(error: BaseException) -> str:
     return found[1] if found else ""
 
 
+def exists_or_conflicts(error: BaseException) -> bool:
+    """Whether a create found the key taken, or another request on it under way."""
+    return (
+        type(error).__name__ in ("AlreadyExistsError", "PreconditionError")
+        or http_status(error) in (409, 412)
+        or s3_code(error) == "PreconditionFailed"
+    )
+
+
 def lost_connection(error: BaseException) -> bool:
     """Whether no answer came, so that it is not known what the store did."""
     return _is_the_clients(error) and not http_status(error) and _transient(error)

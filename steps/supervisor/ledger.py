@@ -1,7 +1,7 @@
 """The run's ledger, next to its checkpoints: gangs, restarts, failures, exclusions; append-only.
 
-Of two supervisors of one run the later wins: each begins with an entry of its own, and one that meets an entry
-of another supervisor where its own should go has been superseded and ends (fenced).
+Of two supervisors of one run the later wins: each begins with an entry of its own, and one that finds the beginning of
+another after its own has been superseded and ends (fenced), without a further entry.
 """
 
 from __future__ import annotations
@@ -64,17 +64,25 @@ class Ledger:
             StepError: ``fenced`` when another supervisor of this run has begun since.
         """
         record = self._record(kind, fields)
-        while not self._write(record):
-            self._read()
+        while self._is_newest():
+            if self._write(record):
+                return
             # An entry of ours in our way is one whose answer was lost: the store failed, and it was there all the same.
-            if (newest := self._entries[-1]).get("supervisor") != self._me:
-                quote = f"ledger entry {self._seq} was written by workflow {newest.get('workflow_uid')}"
-                raise StepError(Cause.FENCED, "another supervisor owns this run now", quote=quote)
+            self._read()
+        quote = f"that of workflow {self.owner} has begun since"
+        raise StepError(Cause.FENCED, "another supervisor owns this run now", quote=quote)
 
     def is_ours(self) -> bool:
         """Whether no other supervisor of this run has begun since; the store is asked."""
         self._read()
-        return bool(self._entries[-1].get("supervisor") == self._me)
+        return self._is_newest()
+
+    def _is_newest(self) -> bool:
+        # Who was only asked whether it is knows of entries after its own, and would write its next behind them.
+        return bool(self._began()["supervisor"] == self._me)
+
+    def _began(self) -> dict[str, Any]:
+        return next(entry for entry in reversed(self._entries) if entry["kind"] == "supervisor")
 
     def add_failure(self, failure: Failure, decision: Decision, verdict: Verdict) -> None:
         """Append a failure with all its fields, and what is going to be done about it."""
@@ -83,8 +91,8 @@ class Ledger:
 
     @property
     def owner(self) -> str:
-        """The workflow whose supervisor wrote the newest entry that we know."""
-        return str(self._entries[-1]["workflow_uid"])
+        """The workflow whose supervisor began last, as far as we know."""
+        return str(self._began()["workflow_uid"])
 
     def of(self, *kinds: Kind) -> Iterator[dict[str, Any]]:
         """Entries of this workflow with one of these kinds, oldest first."""

@@ -190,11 +190,17 @@ def test_one_that_was_stopped_before_it_trained_says_so(argosy, tmp_path, no_key
         "phase": "Failed",
         "message": "workflow shutdown with strategy:  Stop",
     }
-    stopped = workflow(nodes={"3": node}, phase="Failed", message="Stopped with strategy 'Stop'")
-    with serving(FakeApi(stopped), tmp_path) as kubeconfig:
-        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
-    assert "Stopped with strategy 'Stop'." in out
-    assert "The step train failed" not in out
+    early = {**node, "message": "main: Error (exit code 143)", "outputs": {"exitCode": "143"}}
+    for each in (node, early):
+        stopped = workflow(nodes={"3": each}, phase="Failed", message="Stopped with strategy 'Stop'")
+        with serving(FakeApi(stopped), tmp_path) as kubeconfig:
+            _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+            stopped["status"].pop("storedWorkflowTemplateSpec")
+            _, told, _ = argosy("explain", "w-1", "--kubeconfig", str(kubeconfig))
+        assert "Stopped with strategy 'Stop'." in out
+        assert "The step train failed" not in out
+        assert "The workflow was stopped at the step train." in told
+        assert "start it again" in told
 
 
 def test_stop_ends_one_that_is_suspended(argosy, tmp_path, no_keys) -> None:
@@ -243,9 +249,11 @@ def test_a_step_whose_node_does_not_answer_is_told(argosy, tmp_path, no_keys) ->
 def test_why_a_step_has_no_pod_is_said_before_argo_gives_it_up(argosy, tmp_path, no_keys) -> None:
     refused = 'pods "w-1-admit" is forbidden: failed quota: q: must specify limits.memory for: init,wait'
     node = {**NODES["3"], "displayName": "admit(0)", "templateName": "admit", "phase": "Error", "message": refused}
-    with serving(FakeApi(workflow(nodes={"3": node}, phase="Running")), tmp_path) as kubeconfig:
-        _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
-    assert f"The step admit ended in an error: {refused}." in out
+    again = {**node, "id": "4", "displayName": "admit(1)", "phase": "Running", "message": ""}
+    for nodes in ({"3": node}, {"3": node, "4": again}):
+        with serving(FakeApi(workflow(nodes=nodes, phase="Running")), tmp_path) as kubeconfig:
+            _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+        assert f"The step admit ended in an error: {refused}." in out
 
 
 def test_nodes_in_a_database_are_refused_by_name(argosy, tmp_path) -> None:
@@ -363,10 +371,10 @@ def test_a_run_that_is_deleted_while_it_is_followed_is_said_to_be(followed, argo
 def test_a_namespace_that_is_not_there_is_made_and_not_an_account_in_it(argosy, tmp_path) -> None:
     """``argosy install`` without --create-namespace, which was advised, is refused then."""
     (tmp_path / "w.yaml").write_text(WORKFLOW.replace("spec: {", "spec: {serviceAccountName: argosy, "))
-    with serving(FakeApi(workflow(), namespace="other"), tmp_path) as kubeconfig:
-        code, _, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
+    with serving(FakeApi(workflow()), tmp_path) as kubeconfig:
+        code, _, err = argosy("submit", str(tmp_path / "w.yaml"), "-n", "gone", "--kubeconfig", str(kubeconfig))
     assert code == 2
-    assert "argosy install -n research --create-namespace --apply" in err
+    assert "argosy install -n gone --create-namespace --apply" in err
 
 
 def test_who_follows_a_cluster_that_is_gone_is_let_go_in_the_end(argosy, tmp_path, monkeypatch) -> None:
@@ -433,13 +441,16 @@ def test_a_step_whose_image_has_no_argosy_is_told_so(argosy, tmp_path) -> None:
 def test_a_namespace_without_runs_is_named_in_what_comes_next(argosy, tmp_path) -> None:
     class Empty(FakeApi):
         def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
-            return b'{"items": []}'
+            return b'{"items": []}' if path.endswith("/workflows") else super().answer(path, query)
 
-    with serving(Empty(workflow()), tmp_path) as kubeconfig:
+    with serving(Empty(workflow(), namespace="there"), tmp_path) as kubeconfig:
         place = ("-n", "there", "--kubeconfig", str(kubeconfig))
         again = f"argosy submit run.toml --kubeconfig {kubeconfig} -n there"
         assert again in argosy("status", *place)[2]
         assert again in argosy("ls", *place)[1]
+        for verb in (("status",), ("status", "w-2"), ("ls",), ("logs", "w-2"), ("top",)):
+            code, _, err = argosy(*verb, "-n", "gone", "--kubeconfig", str(kubeconfig))
+            assert (code, "'gone': the cluster has no such namespace" in err) == (2, True), verb
 
 
 def test_an_account_without_argos_rights_is_told_of(argosy, tmp_path) -> None:

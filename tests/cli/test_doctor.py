@@ -203,11 +203,11 @@ def test_a_claim_without_a_class_that_no_volume_fits_is_missing(argosy, run: Pat
 @pytest.mark.parametrize(
     ("hard", "said"),
     [
-        ({"requests.cpu": "1500m"}, "requests.cpu: the gang wants 2 of 1.5"),
-        ({"cpu": "1500m"}, "cpu: the gang wants 2 of 1.5"),
-        ({"limits.memory": "3Gi"}, "limits.memory: the gang wants 4.0 GiB of 3.0 GiB"),
-        ({"pods": "1"}, "pods: the gang wants 2 of 1"),
-        ({"pods": "3", "requests.cpu": "2", "limits.memory": "4Gi", "requests.nvidia.com/gpu": "0"}, ""),
+        ({"requests.cpu": "2"}, "requests.cpu: the gang and its supervisor want 2.1 of 2"),
+        ({"cpu": "2"}, "cpu: the gang and its supervisor want 2.1 of 2"),
+        ({"limits.memory": "4Gi"}, "limits.memory: the gang and its supervisor want 5.0 GiB of 4.0 GiB"),
+        ({"pods": "2"}, "pods: the gang and its supervisor want 3 of 2"),
+        ({"pods": "3", "requests.cpu": "2100m", "limits.memory": "5Gi", "requests.nvidia.com/gpu": "0"}, ""),
     ],
 )
 def test_a_quota_that_never_holds_the_gang_is_missing(hard: dict[str, str], said: str, argosy, run: Path) -> None:
@@ -222,9 +222,20 @@ def test_a_quota_that_never_holds_the_gang_is_missing(hard: dict[str, str], said
     assert "quota of-others" not in checks
 
 
+def test_nodes_that_are_cordoned_are_not_said_to_be_too_small(argosy, run: Path) -> None:
+    nodes = [{**NODE, "metadata": {"name": name}, "spec": {"unschedulable": name != "c"}} for name in "abc"]
+    run.write_text(RUN.format(uri="s3://b/store").replace("[gang.pod]", "[gang]\nnnodes = 2\n[gang.pod]"))
+    _, checks = examined(argosy, run, Cluster(objects={"/api/v1/nodes": {"items": nodes}}))
+    assert "1 of 3 could take one, 2 being cordoned or not Ready" in checks["capacity"]["detail"]
+
+
 @pytest.mark.parametrize(
     ("placement", "said"),
-    [("none", ""), ('kueue"\nqueue = "q', "pods: the gang wants 4 of 3"), ("native", "pods: the gang wants 4 of 3")],
+    [
+        ("none", ""),
+        ('kueue"\nqueue = "q', "pods: the gang and its supervisor want 5 of 3"),
+        ("native", "pods: the gang and its supervisor want 5 of 3"),
+    ],
 )
 def test_an_elastic_gang_that_starts_with_fewer_nodes_wants_no_quota_for_all(
     placement: str, said: str, argosy, run: Path

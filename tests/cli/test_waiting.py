@@ -114,6 +114,21 @@ def test_a_step_whose_pod_cannot_begin_says_why(message: str, waits: bool) -> No
     assert headline(build_record([], state)) == "Training has not begun." + said
 
 
+def test_why_a_try_ended_is_told_until_a_training_has_more_to_say() -> None:
+    ended = {
+        **UNSTARTED,
+        "templateName": "train",
+        "displayName": "train(0)",
+        "phase": "Error",
+        "message": "pod deleted",
+    }
+    nodes = [ended, {**ended, "id": "2", "displayName": "train(1)", "phase": "Running", "message": ""}]
+    state = {"name": "w", "phase": "Running", "annotations": {"argosy.dev/run-name": "r"}, "nodes": nodes}
+    assert headline(build_record([], state)).endswith("The step train ended in an error: pod deleted.")
+    began = event(9, "restart_began", restart=0, restored_step=0)
+    assert "pod deleted" not in headline(build_record([began], state))
+
+
 def test_gangs_that_did_not_start_are_told_before_the_run_gives_up() -> None:
     """Three gangs ended for want of the image while status said that training had not begun."""
     ended = event(9, "restart_ended", restart=0, cause="image_pull", node="node-b", quote="Back-off pulling image")

@@ -15,9 +15,13 @@ Fault = Callable[[Training], float]
 
 
 def rank_killed(training: Training) -> float:
-    """SIGKILL of one rank's process, on the node of rank 1."""
+    """SIGKILL of one rank's process, on the node of rank 1.
+
+    With ``gang.preload`` it keeps the name of what it is a fork of, as torchrun's fork does, which is older.
+    """
     pod = max(training.pods(), key=lambda each: each["metadata"]["name"])
-    training.execute(pod, "pkill", "-9", "-f", "^[^ ]*python train.py")
+    code = training.execute(pod, "pkill", "-9", "-n", "-f", "^[^ ]*python (train.py|-P -m argosy.steps.launch.standby)")
+    assert code != 1, f"no rank is there to be killed\n{training.tale()}"
     return now()
 
 

@@ -225,11 +225,12 @@ class Training:
         found = self.cluster.kubectl("get", "pods", "-n", self.namespace, "-l", selector, "-o", "json")
         return [pod for pod in json.loads(found)["items"] if pod["status"]["phase"] in ("Pending", "Running")]
 
-    def execute(self, pod: dict[str, Any], *command: str) -> None:
-        """Run a command in the pod; that it ends the container is no error."""
+    def execute(self, pod: dict[str, Any], *command: str) -> int:
+        """Run a command in the pod; that it ends the container is no error. Its exit code."""
         name = pod["metadata"]["name"]
         words = ["exec", "-n", self.namespace, name, "-c", main_container(pod), "--", *command]
-        subprocess.run([self.cluster.bin / "kubectl", f"--kubeconfig={self.cluster.kubeconfig}", *words], timeout=60)
+        kubectl = [self.cluster.bin / "kubectl", f"--kubeconfig={self.cluster.kubeconfig}"]
+        return subprocess.run([*kubectl, *words], timeout=60).returncode
 
     def kubectl(self, *words: str) -> str:
         """In the run's namespace."""

@@ -93,6 +93,15 @@ def test_a_lost_answer_to_our_own_create_is_ours(store: CloudStore, proxy: Any, 
     assert store.get("log/1") == b"nonce-a"
 
 
+def test_a_refusal_that_never_arrives_is_asked_for_otherwise(store: CloudStore, proxy: Any) -> None:
+    """A server that refuses a large body before it has read it closes, at each try: a start took half a minute."""
+    store.put("log/1", b"theirs")
+    proxy.fault = lambda method, path, number: "drop" if method == "PUT" else ""
+    assert not store.put_if_absent("log/1", b"ours")
+    with pytest.raises(StoreError, match="did not serve"):
+        store.put_if_absent("log/2", b"ours")
+
+
 def test_a_conflict_is_tried_again_and_never_taken_for_an_object(store: CloudStore, proxy: Any) -> None:
     proxy.fault = first("before:409:ConditionalRequestConflict")
     assert store.put_if_absent("log/1", b"ours")

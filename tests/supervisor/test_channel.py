@@ -304,6 +304,10 @@ def test_the_later_supervisor_owns_the_ledger(tmp_path: Path) -> None:
         first.append("gang", gang="g2", attempt=2, nnodes=2, excluded=[])
     assert raised.value.code == 73
     second.append("excluded", node="node-1", cause="hang")
+    assert not first.is_ours()
+    with pytest.raises(StepError, match="another supervisor owns this run now"):
+        first.append("ended", exit_code=73, cause="fenced")  # behind the other's entries: it ended the other's run
+    second.append("gang_deleted", gang="g", attempt=1)
     assert Ledger(store, "r/runs/a", "uid-2").excluded() == ("node-1",)
 
 

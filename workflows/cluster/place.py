@@ -45,18 +45,18 @@ class ClusterPlace:
         return [word for flag, value in named if value for word in (flag, value)]
 
 
-def see_namespace(api: Api) -> None:
-    """To be asked where something is not found in it: the API lists nothing, and no error, of one that is not there.
+def check_namespace(api: Api) -> None:
+    """Say of a namespace that is not there so, and not that nothing is in it; who may not look at it takes it as given.
 
     Raises:
-        InputError: the cluster has no such namespace.
+        InputError: with the command that makes it.
     """
     try:
-        found = api.get(NAMESPACE, api.namespace)
+        if api.get(NAMESPACE, api.namespace) is not None:
+            return
     except StepError:
-        return  # who may not ask
-    if found is None:
-        raise InputError(
-            f"--namespace {api.namespace!r}: the cluster has no such namespace; name another, or make it with: "
-            f"argosy install -n {api.namespace} --create-namespace --apply"
-        )
+        return
+    raise InputError(
+        f"--namespace {api.namespace!r}: the cluster has no such namespace; name another, or make it with: "
+        f"argosy install -n {api.namespace} --create-namespace --apply"
+    )

@@ -20,7 +20,7 @@ from argosy.steps.record.naming import node_name
 from argosy.steps.runlog import read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.workflows.cluster.kept_lines import kept_lines, last_of_each
-from argosy.workflows.cluster.place import ClusterPlace, see_namespace
+from argosy.workflows.cluster.place import ClusterPlace, check_namespace
 from argosy.workflows.cluster.pod_logs import followed, last_lines, pods_of, pods_of_steps, written
 from argosy.workflows.cluster.state import is_ours, state_of, told_by_nodes
 from argosy.workflows.cluster.store import open_run_store
@@ -124,7 +124,7 @@ class ClusterRun:
     def _workflow(self) -> dict[str, Any]:
         found = self.api.get(WORKFLOW, self.name)
         if found is None:
-            see_namespace(self.api)
+            check_namespace(self.api)
             raise InputError(
                 f"RUN_ID {self.name!r}: no such workflow in namespace {self.api.namespace}; they are listed by: "
                 f"{self.command('top')}; of one that was deleted, a week after its end for example, its store tells: "
@@ -164,7 +164,7 @@ def find_cluster_run(place: ClusterPlace, name: str | None) -> ClusterRun:
     """The run of this Workflow; without a name, the newest of ours in the namespace.
 
     Raises:
-        InputError: there is none, or no cluster that could be asked.
+        InputError: there is none, no such namespace, or no cluster that could be asked.
     """
     if name == "":  # of a variable that is not set
         raise InputError("RUN_ID '': names no run; write a workflow's name, as argosy ls shows it")
@@ -188,7 +188,7 @@ def every_cluster_run(place: ClusterPlace) -> list[ClusterRun]:
 def _newest_first(api: Api, place: ClusterPlace) -> list[ClusterRun]:
     found = api.metadata(WORKFLOW)["items"] or []  # null for none
     if not found:
-        see_namespace(api)
+        check_namespace(api)
     ours = [each["metadata"] for each in found if is_ours(each["metadata"])]
     ours.sort(key=lambda each: str(each["creationTimestamp"]), reverse=True)
     return [ClusterRun(api, place, each["name"]) for each in ours]

@@ -9,7 +9,7 @@ from typing import Any
 from argosy.steps.cluster.api import Api, ApiError
 from argosy.steps.cluster.kinds import SERVICE_ACCOUNT, WORKFLOW_TEMPLATE
 from argosy.steps.contract.errors import InputError, StepError
-from argosy.workflows.cluster.place import see_namespace
+from argosy.workflows.cluster.place import check_namespace
 from argosy.workflows.cluster.state import YAML_SHA256
 
 NO_REHEARSAL = "does not support dry run"
@@ -64,7 +64,7 @@ def check_accounts(api: Api, documents: Sequence[Mapping[str, Any]]) -> None:
                 continue
         except StepError:
             continue
-        see_namespace(api)
+        check_namespace(api)
         raise InputError(
             f"serviceAccountName {name!r}: not in namespace {api.namespace}, so no pod could start; make it with: "
             f"argosy install -n {api.namespace} --service-account {name} --apply"

@@ -30,7 +30,10 @@ def capacity(api: Api, needs: Needs) -> Iterator[Check]:
         what, gang = "capacity", f"the gang wants {needs.nnodes} nodes with {asks} each"
         if len(able) < needs.least:
             remedy = "ask for less (gang.nnodes, gang.resources), see gang.node_selector and tolerations, or add nodes"
-            yield Check("missing", what, f"{gang}; {len(able)} of {len(nodes)} could ever take one", remedy)
+            # They may be back at any time, and nothing is wrong with what was asked for.
+            away = len(nodes) - sum(map(_is_up, nodes))
+            but = f", {away} being cordoned or not Ready" if away else ""
+            yield Check("missing", what, f"{gang}; {len(able)} of {len(nodes)} could take one{but}", remedy)
             return
         free = _free(api, able)
         now = sum(_fits(free[node["metadata"]["name"]], wanted) for node in able)
@@ -49,7 +52,7 @@ def quotas(api: Api, needs: Needs) -> Iterator[Check]:
             name, spec = each["metadata"]["name"], each.get("spec") or {}
             if spec.get("scopes") or spec.get("scopeSelector"):
                 continue
-            lacking = _beyond(spec.get("hard") or {}, _of_quota(needs))
+            lacking = _beyond(spec.get("hard") or {}, _of_quota(needs), "the gang and its supervisor want")
             if lacking:
                 remedy = "ask for less (gang.nnodes, gang.resources), or for a larger ResourceQuota"
                 yield Check("missing", f"quota {name}", f"never enough: {'; '.join(lacking)}", remedy)
@@ -58,11 +61,15 @@ def quotas(api: Api, needs: Needs) -> Iterator[Check]:
 
 
 def _of_quota(needs: Needs) -> Amounts:
-    """What the gang counts for, by a quota's names."""
-    wanted = {"pods": 1.0, **_requests(needs.pod)}
-    wanted |= {f"requests.{name}": amount for name, amount in wanted.items()}
-    wanted |= {f"limits.{name}": amount for name, amount in _sums(needs.pod, ("limits",)).items()}
-    return {name: needs.least * amount for name, amount in wanted.items()}
+    """What the gang counts for by a quota's names, and the step's pod that is there as long as it."""
+    found: Amounts = {}
+    for count, pod in ((needs.least, needs.pod), (1, needs.step.get("spec") or {})):
+        wanted = {"pods": 1.0, **_requests(pod)}
+        wanted |= {f"requests.{name}": amount for name, amount in wanted.items()}
+        wanted |= {f"limits.{name}": amount for name, amount in _sums(pod, ("limits",)).items()}
+        for name, amount in wanted.items():
+            found[name] = found.get(name, 0.0) + count * amount
+    return found
 
 
 def beyond_queue(spec: Mapping[str, Any], needs: Needs) -> list[str]:
@@ -86,12 +93,10 @@ def beyond_capability(spec: Mapping[str, Any], needs: Needs) -> list[str]:
     return _beyond(spec.get("capability") or {}, wanted)
 
 
-def _beyond(room: Mapping[str, Any], wanted: Mapping[str, float]) -> list[str]:
+def _beyond(room: Mapping[str, Any], wanted: Mapping[str, float], who: str = "the gang wants") -> list[str]:
     found = ((name, wanted[name], quantity(str(room[name])) or 0.0) for name in sorted(wanted) if name in room)
     return [
-        f"{name}: the gang wants {_figure(name, gang)} of {_figure(name, most)}"
-        for name, gang, most in found
-        if gang > most
+        f"{name}: {who} {_figure(name, gang)} of {_figure(name, most)}" for name, gang, most in found if gang > most
     ]
 
 
@@ -102,11 +107,15 @@ def _figure(name: str, amount: float) -> str:
 def _takes(node: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     labels = node["metadata"].get("labels") or {}
     chosen = all(labels.get(key) == value for key, value in (pod.get("nodeSelector") or {}).items())
-    conditions = (node.get("status") or {}).get("conditions") or []
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
     taints = [each for each in node["spec"].get("taints") or [] if each["effect"] != "PreferNoSchedule"]
     tolerations = pod.get("tolerations") or []
-    return ready and chosen and not node["spec"].get("unschedulable") and all(_bears(tolerations, t) for t in taints)
+    return _is_up(node) and chosen and all(_bears(tolerations, taint) for taint in taints)
+
+
+def _is_up(node: Mapping[str, Any]) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or []
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return ready and not node["spec"].get("unschedulable")
 
 
 def _bears(tolerations: Sequence[Mapping[str, Any]], taint: Mapping[str, Any]) -> bool:
