@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from argosy.workflows.spec.storage import file_path
-
 if TYPE_CHECKING:
     from argosy.workflows.spec.run import TrainingRun
 
@@ -77,6 +75,9 @@ def _checkpoints(run: TrainingRun) -> Iterator[str]:
 
 
 def _stored(run: TrainingRun, folder: Path) -> Iterator[str]:
+    # Verbs that only read a run import this file, and pydantic takes a third of a second.
+    from argosy.workflows.spec.storage import file_path
+
     path = file_path(run.storage.uri)
     if path is None:
         return
