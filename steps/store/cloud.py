@@ -204,6 +204,8 @@ class CloudStore:
         Whoever must know uses :func:`argosy.steps.store.creation.create_ours`, whose data carry a nonce: only then
         do equal bytes mean that they are ours.
         """
+        from obstore.exceptions import BaseError
+
         check_key(key, self.uri)
         client = self._client
         body = data if isinstance(data, bytes) else data.read_bytes()
@@ -216,24 +218,24 @@ class CloudStore:
                     return None if http_status(error) == 409 else False
                 if lost_connection(error):
                     # Who refuses a large body before it has read it closes: its 412 is lost, each time it is asked.
-                    with suppress(Exception):
+                    # What a handler of signals raises meanwhile is the script's.
+                    with suppress(FileNotFoundError, BaseError):
                         client.head(key)
                         return False
                 raise
             return True
 
-        given_up = time.monotonic() + self._retry_seconds
+        given_up, at = time.monotonic() + self._retry_seconds, self._at(key)
         while time.monotonic() < given_up:
             try:
-                created = self._repeated("create", self._at(key), create)
+                created = self._repeated("create", at, create)
             except Exception as error:
-                raise store_error("create", self._at(key), error) from error
+                raise store_error("create", at, error) from error
             # 409: another request on this key was in flight; whether it created the key is to be seen.
             if created is not None or self.head(key) is not None:
                 return bool(created)
             time.sleep(random.uniform(0.01, _PAUSE))
-        text = f"cannot create {self._at(key)}: 409 conflict for {self._retry_seconds} s"
-        raise StoreError(Cause.STORE_UNAVAILABLE, text)
+        raise StoreError(Cause.STORE_UNAVAILABLE, f"cannot create {at}: 409 conflict for {self._retry_seconds} s")
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Objects below the prefix, by pages, sorted by key; folder markers are not objects."""

@@ -151,6 +151,10 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
     assert argosy(folder, "checkpoint", "get", "one", str(newest))[0] == 0, "the same once more"
     lies = (newest / "model.json").stat()
     assert (lies.st_ino, lies.st_mtime_ns) == (lay.st_ino, lay.st_mtime_ns), "hashed, not written again"
+    (folder / "linked").mkdir()
+    (folder / "linked/model.json").symlink_to(newest / "model.json")
+    assert argosy(folder, "checkpoint", "get", "one", str(folder / "linked"))[0] == 0
+    assert not (folder / "linked/model.json").is_symlink(), "what a link leads to others may change"
     code, _, err = argosy(folder, "checkpoint", "get", "one", "3", str(newest))
     assert (code, "model.json lies there with other bytes" in err, "name another folder" in err) == (2, True, True)
     assert (newest / "model.json").read_bytes() == (folder / "fetched-6" / "model.json").read_bytes()

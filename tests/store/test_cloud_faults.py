@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import uuid
@@ -100,6 +101,26 @@ def test_a_refusal_that_never_arrives_is_asked_for_otherwise(store: CloudStore, 
     assert not store.put_if_absent("log/1", b"ours")
     with pytest.raises(StoreError, match="did not serve"):
         store.put_if_absent("log/2", b"ours")
+
+
+def test_what_a_handler_of_signals_raises_while_a_refusal_is_asked_for_is_the_scripts(
+    store: CloudStore, proxy: Any
+) -> None:
+    def preempted(*_: object) -> None:
+        raise InterruptedError("preempted")
+
+    def answer(method: str, path: str, number: int) -> str:
+        if method == "HEAD":
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return "drop" if method == "PUT" else ""
+
+    store.put("log/1", b"theirs")
+    before, proxy.fault = signal.signal(signal.SIGUSR1, preempted), answer
+    try:
+        with pytest.raises(StoreError, match="interrupted by InterruptedError: preempted"):
+            store.put_if_absent("log/1", b"ours")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_conflict_is_tried_again_and_never_taken_for_an_object(store: CloudStore, proxy: Any) -> None:

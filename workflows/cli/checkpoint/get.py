@@ -79,12 +79,14 @@ def fetch(found: CheckpointedRun, checkpoint: str | None, folder: Path) -> tuple
     strange = sorted(_lying(folder) - {file.path for file in files} - {_IGNORE})
     if strange:
         raise InputError(f"FOLDER {folder}: {strange[0]} lies there, which is none of the checkpoint's; name another")
-    whole = {file for file in files if os.path.lexists(folder / file.path)}
-    if other := next((file.path for file in files if file in whole and _is_another(folder / file.path, file)), None):
+    there = [file for file in files if os.path.lexists(folder / file.path)]
+    if other := next((file.path for file in there if _is_another(folder / file.path, file)), None):
         raise InputError(
             f"FOLDER {folder}: {other} lies there with other bytes than checkpoint {short(chosen.digest)} has, so it "
             "is another's, or was changed since; name another folder, or remove it"
         )
+    # What a link leads to is another's, who may change it at any time.
+    whole = {file for file in there if not (folder / file.path).is_symlink()}
     try:
         found.store.fetch(replace(chosen.checkpoint, files=files), folder, whole=whole)
     except StepError as error:
