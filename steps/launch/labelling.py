@@ -114,17 +114,20 @@ class Labelling:
 
     def meta(self, content: Content, progress: int) -> dict[str, Any]:
         """What the commit says for the restarts to come."""
-        before = [*self._before, *([_digits(content)] if content and progress > self._progress else [])]
-        return {PROGRESS: progress, BEFORE: "".join(before[-_MOST:])}
+        return {PROGRESS: progress, BEFORE: "".join(self._known(content, progress))}
 
     def committed(self, unit: Unit, label: Label, content: Content, progress: int) -> None:
         """Take note that the files were committed with this label."""
         self._clock.committed(label)
         self._label, self._committed = label, (unit.name, unit.files)
-        if content and progress > self._progress:
-            self._before.append(_digits(content))
+        self._before = self._known(content, progress)
         self._progress, self._saves = progress, self._saves + 1
         self._contents = [*self._contents[-1:], dict(content)]
+
+    def _known(self, content: Content, progress: int) -> list[str]:
+        """What will have been progress when this is committed."""
+        news = [_digits(content)] if content and progress > self._progress else []
+        return [*self._before, *news][-_MOST:]
 
 
 def _digits(content: Content) -> str:
