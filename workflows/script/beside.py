@@ -1,0 +1,38 @@
+"""Small files that a script writes beside its checkpoints and reads again: which is the newest, or the losses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from argosy.workflows.script.places import SavedAt
+from argosy.workflows.script.source import Source, argument, last_name, plain
+from argosy.workflows.script.values import Values
+
+
+def beside(source: Source, values: Values, places: Sequence[SavedAt]) -> dict[str, str]:
+    """Path -> where it is read, of those in a folder that is saved into."""
+    folders = {each.folder for each in places}
+    files = [(call, *_opened(call)) for call in source.calls]
+    written = {path for call, node, writes in files if writes and values.machine.needed(call) == ()
+               for path in _paths(node, values)}  # fmt: skip
+    return {path: source.where(call) for call, node, writes in files if not writes for path in _paths(node, values)
+            if path in written and str(PurePosixPath(path).parent) in folders}  # fmt: skip
+
+
+def _opened(call: ast.Call) -> tuple[ast.expr | None, bool]:
+    """The path of a file that it opens, and whether it writes it anew."""
+    name, method = last_name(call.func), isinstance(call.func, ast.Attribute)
+    if name in ("write_text", "read_text") and isinstance(call.func, ast.Attribute):
+        return call.func.value, name == "write_text"
+    if name != "open":
+        return None, False
+    mode = plain(argument(call, "mode", 0 if method else 1)) or "r"
+    path = call.func.value if isinstance(call.func, ast.Attribute) else argument(call, "file", 0)
+    return (path, "w" in mode) if mode[:1] in ("r", "w") else (None, False)
+
+
+def _paths(node: ast.expr | None, values: Values) -> Iterator[str]:
+    known = [] if node is None else values.guesses(node)
+    yield from (str(PurePosixPath(each)) for each in known if "*" not in each and PurePosixPath(each).suffix)
