@@ -22,9 +22,9 @@ LOAD = """        state = torch.load(%s)
 LOOP = """
     for epoch in range(start, 9):
         net(torch.ones(1, 2)).sum().backward(); opt.step()
-        torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch}, %s)
+        torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch},
+                   os.path.join(args.out, "c_%d.pt" % epoch))
 """
-NUMBERED = 'os.path.join(args.out, "c_%d.pt" % epoch)'
 RESUME = 'p.add_argument("--resume", default="")'
 
 
@@ -32,8 +32,9 @@ RESUME = 'p.add_argument("--resume", default="")'
 def init(argosy, tmp_path):
     """What init writes and says for a script: (run.toml or None, all that it says)."""
 
-    def call(flags: str, before: str, *argv: str, after: str = "", file: str = NUMBERED, above: str = ""):
-        (tmp_path / "train.py").write_text(f"{above}{HEAD % flags}{before}{LOOP % file}{after}main()\n")
+    def call(flags: str, before: str, *argv: str, after: str = "", loop: str = "range(start, 9)", above: str = ""):
+        turns = LOOP.replace("range(start, 9)", loop)
+        (tmp_path / "train.py").write_text(f"{above}{HEAD % flags}{before}{turns}{after}main()\n")
         code, out, err = argosy("init", "train.py", *argv)
         return (tomllib.loads((tmp_path / "run.toml").read_text()) if code == 0 else None), out + err
 
@@ -143,6 +144,37 @@ def test_a_small_file_that_it_writes_and_reads_beside_them_is_kept(flags: str, w
     assert found["checkpoint"]["resume_args"] == words, said
 
 
+def test_a_small_file_that_a_function_reads_which_the_flag_calls(init) -> None:
+    above = 'import os\ndef newest(out):\n    name = os.path.join(out, "latest.txt")\n    return open(name).read()\n'
+    before = f"    if args.resume:\n        name = newest(args.out)\n{LOAD % 'name'}"
+    flags = 'p.add_argument("--resume", action="store_true")'
+    found, said = init(flags, before, after=WRITES % "latest.txt", above=above)
+    assert found["checkpoint"]["include"] == ["c_*.pt", "latest.txt"], said
+
+
 def test_a_small_file_that_nothing_reads_is_not(init) -> None:
     found, said = init("", "", after=WRITES % "log.txt")
     assert found["checkpoint"]["include"] == ["c_*.pt"], said
+
+
+@pytest.mark.parametrize(("turn", "said_so"), [("range(9)", True), ("range(start, 9)", False)])
+def test_a_loop_that_counts_from_0_whatever_was_loaded(turn: str, said_so: bool, init) -> None:
+    _, said = init(RESUME, f"    if args.resume:\n{LOAD % 'args.resume'}", loop=turn)
+    assert ("counts from 0 whatever was loaded: a restart takes all turns again" in said) == said_so, said
+
+
+@pytest.mark.parametrize(
+    ("given", "argv", "gang"),
+    [
+        ("devices=4", (), (1, 4)),
+        ("devices=a.devices, num_nodes=a.nodes", ("--", "--devices", "8", "--nodes", "2"), (2, 8)),
+    ],
+)
+def test_a_fabric_gets_the_ranks_that_it_is_told(given: str, argv, gang, argosy, tmp_path) -> None:
+    parser = "import argparse, torch\nfrom lightning.fabric import Fabric\np = argparse.ArgumentParser()\n"
+    parser += 'p.add_argument("--devices", type=int, default=1)\np.add_argument("--nodes", type=int, default=1)\n'
+    script = f"{parser}a = p.parse_args()\nfabric = Fabric({given})\nfabric.launch()\n"
+    (tmp_path / "train.py").write_text(f"{script}fabric.save('out/a.ckpt', {{'epoch': 1}})\n")
+    assert argosy("init", "train.py", *argv)[0] == 0
+    found = tomllib.loads((tmp_path / "run.toml").read_text())["gang"]
+    assert (found["nnodes"], found["nproc_per_node"]) == gang

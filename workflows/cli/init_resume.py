@@ -49,6 +49,9 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     elif facts.at_end:
         why += f"; but {facts.at_end} saves only when its loop has ended: what is killed before begins anew"
         wanted = True
+    elif goes_on and not bare and facts.trainer is None and facts.loop is not None and facts.loop.anew:
+        why += f"; but {facts.loop.where} counts from {facts.loop.first} whatever was loaded: a restart takes all turns"
+        why += f" again, unless {facts.loop.counter} is saved and loaded, too"
     if bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
         wanted = True

@@ -17,8 +17,16 @@ def beside(source: Source, values: Values, places: Sequence[SavedAt]) -> dict[st
     files = [(call, *_opened(call)) for call in source.calls]
     written = {path for call, node, writes in files if writes and values.machine.needed(call) == ()
                for path in _paths(node, values)}  # fmt: skip
-    return {path: source.where(call) for call, node, writes in files if not writes for path in _paths(node, values)
-            if path in written and str(PurePosixPath(path).parent) in folders}  # fmt: skip
+    return {path: source.where(call) for path in sorted(written) if str(PurePosixPath(path).parent) in folders
+            for call, node, writes in files if node is not None and not writes and _is(node, path, values)}  # fmt: skip
+
+
+def _is(node: ast.expr, path: str, values: Values) -> bool:
+    """Whether it is that file, as far as is known: where nothing calls its function yet, by its name alone."""
+    shown = (one for each in (node, *values.bindings.origins(node)) for one in ast.walk(each))
+    known = [*_paths(node, values)]
+    return path in known or (not known and any(PurePosixPath(path).name == plain(one) for one in shown
+                                               if isinstance(one, ast.Constant)))  # fmt: skip
 
 
 def _opened(call: ast.Call) -> tuple[ast.expr | None, bool]:
