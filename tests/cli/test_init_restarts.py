@@ -178,3 +178,11 @@ def test_a_fabric_gets_the_ranks_that_it_is_told(given: str, argv, gang, argosy,
     assert argosy("init", "train.py", *argv)[0] == 0
     found = tomllib.loads((tmp_path / "run.toml").read_text())["gang"]
     assert (found["nnodes"], found["nproc_per_node"]) == gang
+
+
+def test_a_file_of_settings_as_configargparse_has_it_says_the_folder(init, tmp_path) -> None:
+    (tmp_path / "small.txt").write_text("# of a run\nout = ./mine/small  # here\nsteps = 9\n")
+    parser = 'import configargparse\np = configargparse.ArgumentParser()\np.add_argument("--out", default="out")\n'
+    flags = f'{parser}p.add_argument("--config", is_config_file=True)'
+    found, said = init(flags, "", "--", "--config", "small.txt")
+    assert found["checkpoint"]["path"] == "mine/small", said
