@@ -152,6 +152,13 @@ def test_a_small_file_that_a_function_reads_which_the_flag_calls(init) -> None:
     assert found["checkpoint"]["include"] == ["c_*.pt", "latest.txt"], said
 
 
+def test_what_is_saved_through_a_file_that_is_open_is_the_state(init) -> None:
+    after = '        with open(os.path.join(args.out, "a.pt"), "wb") as file:\n            torch.save(net, file)\n'
+    before = '    if args.resume:\n        state = torch.load(open(os.path.join(args.out, "a.pt"), "rb"))\n'
+    _, said = init(RESUME, before, after=after)
+    assert "reads a.pt again" not in said
+
+
 def test_a_small_file_that_nothing_reads_is_not(init) -> None:
     found, said = init("", "", after=WRITES % "log.txt")
     assert found["checkpoint"]["include"] == ["c_*.pt"], said

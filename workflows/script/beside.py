@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
+from argosy.workflows.script.writers import temporary
 
 
 def beside(source: Source, values: Values, places: Sequence[SavedAt]) -> dict[str, str]:
     """Path -> where it is read, of those in a folder that is saved into."""
-    folders = {each.folder for each in places}
+    folders, whole = (
+        {each.folder for each in places},
+        [str(PurePosixPath(each.folder, each.pattern)) for each in places],
+    )
     files = [(call, *_opened(call)) for call in source.calls]
     written = {path for call, node, writes in files if writes and values.machine.needed(call) == ()
-               for path in _paths(node, values)}  # fmt: skip
+               for path in _paths(node, values)
+               if not temporary(path) and not any(fnmatchcase(path, each) for each in whole)}  # fmt: skip
     return {path: source.where(call) for path in sorted(written) if str(PurePosixPath(path).parent) in folders
             for call, node, writes in files if node is not None and not writes and _is(node, path, values)}  # fmt: skip
 
