@@ -112,7 +112,7 @@ CASES |= {
         "if args.resume:\n    optimizer.load_state_dict(torch.load(args.resume)['optimizer'])\n"
         "for n in range(9):\n    save('o/best.pth')\n    save(f'o/c_{n:03d}.pth')\n",
         [],
-        ("o", ["best.pth", "c_*.pth"], ["--resume", "{newest}"], ONE, ""),
+        ("o", ["best.pth", "c_*.pth"], ["--resume", "{newest:c_*.pth}"], ONE, ""),
     ),
     "a switch that a turn of the loop sets for the next": (
         f"{PARSER}{PARSED}args.refining = False\nfor n in range(args.first, 9):\n    if args.refining:\n"

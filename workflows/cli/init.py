@@ -236,12 +236,8 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         why = facts.ranks.only or "the script uses neither DDP, FSDP nor deepspeed"
         nodes, each, why = 1, 1, f"{why}: one process"
     elif facts.ranks.by[0] == "Fabric":
-        nodes, each, why = (
-            1,
-            here or 1,
-            f"{facts.ranks.by[1]} uses Fabric, which takes as many ranks as its devices say",
-        )
-        why = f"{why}; change it with -j NxP"
+        nodes, each = facts.ranks.told[0] or 1, facts.ranks.told[1] or here or 1
+        why = f"{facts.ranks.by[1]} uses Fabric, which takes as many ranks as its devices say; change it with -j NxP"
     elif facts.ranks.plain:
         nodes, each, why = 2, 1, f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}: a process for all devices of a node"
         why = f"{why}; let it say {OF_JAX} there, or else it meets nobody" if facts.ranks.unmet else why

@@ -15,7 +15,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_refused import is_empty, refused
+from argosy.workflows.cli.init_refused import check_restart, is_empty, refused
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
@@ -72,12 +72,8 @@ def put_checkpoint(
             f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
             "in, which is all that is kept; name a folder below that one there, as in 'out'"
         )
-    if opaque is None and facts.removed is not None:
-        where, gone = facts.removed
-        raise InputError(
-            f"SCRIPT: {where} removes {gone} when it starts, and with it what it saved and would go on from; let it do "
-            "so only where nothing is to be gone on from, or not at all, and call argosy init again"
-        )
+    if opaque is None:
+        check_restart(facts)
     folder, patterns, why = _saved(facts, opaque, include)
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)
@@ -242,7 +238,11 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     ):
         # With ** the newest is the folder that they lie in.
         patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]
-    return first.folder, patterns, f"{first.where} saves there"
+    more = {} if include else {os.path.basename(path): where for path, where in facts.beside.items()
+                               if os.path.dirname(path) == first.folder.removeprefix(".")}  # fmt: skip
+    patterns += [name for name in more if not any(fnmatchcase(name, each) for each in patterns)]
+    read = "".join(f"; {where} reads {name} again" for name, where in more.items())
+    return first.folder, patterns, f"{first.where} saves there{read}"
 
 
 def _of_our_lines(usable: list[SavedAt]) -> list[SavedAt]:

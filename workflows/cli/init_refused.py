@@ -18,6 +18,26 @@ SETTINGS = re.compile(r"(^|_)(conf|config|cfg|yaml|json|hparams)(_(file|path|nam
 PLACEHOLDER = re.compile(r"(?i)(^|/)path/to(/|$)|your[_-]\w*(path|dir)")
 
 
+def check_restart(facts: ScriptFacts) -> None:
+    """Accept a script that starts again beside what it saved.
+
+    Raises:
+        InputError: it removes that, or ends where it is there.
+    """
+    if facts.removed is not None:
+        where, gone = facts.removed
+        raise InputError(
+            f"SCRIPT: {where} removes {gone} when it starts, and with it what it saved and would go on from; let it do "
+            "so only where nothing is to be gone on from, or not at all, and call argosy init again"
+        )
+    if facts.barred is not None:
+        where, test = facts.barred
+        raise InputError(
+            f"SCRIPT: {where} ends the script if {test}, as it is in a restart, with what was saved; let it go on "
+            "then, or call argosy init with the flag that does so"
+        )
+
+
 def refused(facts: ScriptFacts) -> InputError:
     """The error where nothing shows where it saves: what to say after ``--``, if anything tells that, or the folder."""
     told = [(where, flag) for where, flag in facts.unclear_saves if flag is not None]

@@ -37,7 +37,11 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     """The arguments, and why."""
     if given:
         return list(given), ""
-    words, why, wanted = _words(facts, folder, patterns)
+    states = [each for each in patterns if str(Path(folder, each)) not in facts.beside] or patterns
+    words, why, wanted = _words(facts, folder, states)
+    if len(states) == 1 != len(patterns):  # what lies beside it may be newer
+        of_them = f"{{newest:{states[0]}}}"
+        words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
     goes_on = bool(words or facts.loads)
     bare = words and facts.models_only
     if facts.at_end and not goes_on:
@@ -45,6 +49,9 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     elif facts.at_end:
         why += f"; but {facts.at_end} saves only when its loop has ended: what is killed before begins anew"
         wanted = True
+    elif goes_on and not bare and facts.trainer is None and facts.loop is not None and facts.loop.anew:
+        why += f"; but {facts.loop.where} counts from {facts.loop.first} whatever was loaded: a restart takes all turns"
+        why += f" again, unless {facts.loop.counter} is saved and loaded, too"
     if bare and not facts.at_end:
         why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
         wanted = True
@@ -61,7 +68,10 @@ def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     other = facts.restored_by
     switch = flag is not None and not flag.takes_value
     counts = (each for each in facts.flags if each.takes_value and NUMBERED.search(each.attribute))
-    if flag is not None and switch and (counted := next(counts, None)) is not None:
+    # What it loads as the flags are needs no number where it is saved under a name of its own.
+    saved = {str(Path(each.folder, each.pattern)) for each in facts.saves if "*" not in each.pattern}
+    itself = any(flag in each.flags and str(Path(each.glob)) in saved for each in facts.seen_loads)
+    if flag is not None and switch and not itself and (counted := next(counts, None)) is not None:
         why = (
             f"{flag.where} declares {flag.name}, and {counted.where} {counted.name}, which numbers what it goes on from"
         )
@@ -80,10 +90,24 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
     if flag is not None:
         if not flag.takes_value:
             return Way([flag.name], f"{flag.where} declares {flag.name}")
-        return _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+        told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
+        return _in_folder(told, facts.endings.get(flag.attribute, ""), patterns)
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
     return _by_script(facts, folder, patterns)
+
+
+def _in_folder(told: Way, ending: str, patterns: Sequence[str]) -> Way:
+    """The same where the script puts a folder, as "out/", before the path that a flag is given, or something behind."""
+    if not told.words or STEP in told.words or not ending or ending[:1] in "/~$":
+        return told
+    if [*patterns] == [f"*{ending}"]:
+        why = f"the script puts {ending} behind it; {STEP} stands for the number in the name of what was written last"
+        return Way([told.words[0], STEP], why)
+    if not ending.endswith("/"):
+        return Way([], f"{told.why}, but the script puts {ending} behind it: say what it takes with --resume-arg")
+    up = "../" * len([each for each in Path(ending).parts if each != ".."])
+    return Way([told.words[0], up + told.words[1]], f"{told.why}; the script puts {ending} before it")
 
 
 def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way | None:
@@ -125,7 +149,9 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
     whole = {each.pattern for each in facts.saves if each.whole}
-    several = len(patterns) > 1 and any("*" in each for each in patterns) and not {*patterns} <= whole
+    numbered = [each for each in patterns if "*" in each]
+    apart = len(numbered) > 1 and any("resume" in each for each in facts.files - {flag.attribute})
+    several = len(patterns) > 1 and bool(numbered) and (apart or not {*patterns} <= whole)
     if several and not (facts.trainer is not None and facts.trainer.unit) and flag.attribute not in facts.folders:
         one = words_of(flag.name, f"{{newest:{patterns[0]}}}")
         why = f"{declares}, and each save writes several files ({', '.join(patterns)})"
@@ -135,8 +161,9 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
         return Way(words_of(flag.name, str(Path(checkpoint))), f"{declares} with a value")
     named = (each.pattern for each in facts.saves if each.folder == folder and "*" not in each.pattern)
     best = any(fnmatchcase(each, patterns[0]) and not LAST.fullmatch(each) for each in named if patterns)
-    # The best may be no state to go on from, and is written last.
+    # The best may be no state to go on from, and is written last; so may be what lies beside them.
     newest = f"{{newest:{only_numbered(patterns[0])}}}" if best else "{newest}"
+    newest = f"{{newest:{patterns[0]}}}" if numbered == patterns[:1] and len(patterns) > 1 else newest
     return Way(words_of(flag.name, newest), f"{declares} with a value; {newest} stands for what was written last")
 
 

@@ -53,6 +53,7 @@ class ScriptFacts:
     sure: frozenset[str] = frozenset()
     """Where calls stand that it comes to from its first line."""
     removed: tuple[str, str] | None = None  # where it removes at each start what it saves into, and the folder
+    barred: tuple[str, str] | None = None  # where it ends if a folder that it saves into is there, and the test
     keys: Mapping[str, str] = field(default_factory=dict)
     """The keys of files of settings, and the file of each."""
     of_model: tuple[Flag, str] | None = None
@@ -61,8 +62,12 @@ class ScriptFacts:
     """Flag -> the word that makes it look for its newest checkpoint."""
     variables: tuple[str, ...] = ()
     """Variables of the environment that may say where it writes."""
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """Files that it writes beside its checkpoints and reads again, and where it does."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
+    endings: Mapping[str, str] = field(default_factory=dict)
+    """The flags that name a file in a folder that is known, and what is put behind the name, or else that folder."""
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
     tells: bool = False  # whether a callback of ours tells each step

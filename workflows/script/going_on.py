@@ -18,6 +18,7 @@ _SEARCHES = ("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "ls")
 _READS = re.compile(r"(?i)load|restore|resume|read|open$|^YOLO$")
 _LOOKS = ("exists", "isfile", "is_file", "isdir", "is_dir")
 _TRIES = ("open", "load", "load_state", "read_bytes", "read_text")
+_ASKS_TO_GO_ON = re.compile(r"(?i)resum|restor|load|contin|ckpt|checkpoint|start|init")
 _NEWEST = "latest_checkpoint"
 _RESTORES = (
     "restore_checkpoint",
@@ -38,7 +39,7 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
         name = last_name(call.func)
         if places and _asks_its_library(call, source, values):
             return source.where(call)
-        if name in (*_SEARCHES, _NEWEST) and _is_searched(call, values, wholes):
+        if name in (*_SEARCHES, _NEWEST) and _is_searched(call, values, wholes) and not _leads_nowhere(call, source):
             return source.where(call)
         asked = _path_words(call)
         if not (name in _LOOKS and _is_read_then(call, source)) and not (
@@ -50,6 +51,40 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
             if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in wholes):
                 return source.where(call)
     return ""
+
+
+def barred(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
+    """Where the script ends if a folder that it saves into is there already, as it is in a restart; and the test."""
+    ends = (node for node in source.nodes if isinstance(node, ast.If) and _ends(node.body[-1]))
+    for node in ends:
+        tests = [one for each in source.above(node) if isinstance(each, ast.If) for one in _parts(each.test)]
+        looks = [one for one in _parts(node.test) for call in _found_if(one)
+                 if call in values.machine.calls and _is_there(call, values, places)]  # fmt: skip
+        others = [one for one in (*tests, *_parts(node.test)) if one not in looks]
+        if looks and not any(_ASKS_TO_GO_ON.search(ast.unparse(one)) or values.conditions.holds(one) is False
+                             for one in others):  # fmt: skip
+            return source.where(node), ast.unparse(node.test)
+    return None
+
+
+def _ends(last: ast.stmt) -> bool:
+    call = last.value if isinstance(last, ast.Expr) else None
+    return isinstance(last, ast.Raise) or (isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"))
+
+
+def _found_if(test: ast.expr) -> list[ast.Call]:
+    """What has to be found for it to be true: ``exists(out)``, ``len(os.listdir(out)) > 0``."""
+    if isinstance(test, ast.Compare):
+        more = isinstance(test.ops[0], ast.Gt | ast.NotEq) and ast.unparse(test.comparators[0]) in ("0", "[]")
+        test = test.left if more else test.comparators[0]
+    if isinstance(test, ast.Call) and last_name(test.func) in ("len", "any") and test.args:
+        test = test.args[0]
+    return [test] if isinstance(test, ast.Call) and last_name(test.func) in (*_LOOKS, "listdir") else []
+
+
+def _is_there(call: ast.Call, values: Values, places: Sequence[SavedAt]) -> bool:
+    folders = [one for each in _path_words(call) for one in values.folders(each) if one not in (".", "*")]
+    return any(f"{each.folder}/".startswith(f"{one}/") for one in folders for each in places)
 
 
 def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:
@@ -149,6 +184,23 @@ def _is_read_then(call: ast.Call, source: Source) -> bool:
     around = asked or source.function_of(call) or above[-1]
     names = {last_name(each.func) for each in ast.walk(around) if isinstance(each, ast.Call)}
     return any(_READS.search(name) for name in names)
+
+
+def _leads_nowhere(call: ast.Call, source: Source) -> bool:
+    """Whether what it lists is only counted, removed or told of, or ends the script."""
+    above = [*source.above(call)]
+    around = source.function_of(call)
+    asks = [each for each in ast.walk(around or above[-1]) if isinstance(each, ast.If | ast.IfExp | ast.While)]
+    if any(call in ast.walk(each.test) for each in asks):
+        return not _is_read_then(call, source)
+    holder = next(each for each in above if isinstance(each, ast.stmt))
+    names = {ast.unparse(each) for each in getattr(holder, "targets", [])}
+    if isinstance(above[0], ast.Call) and last_name(above[0].func) == "len":
+        return not any(ast.unparse(one) in names for each in asks for one in ast.walk(each.test))
+    kept = any("." in name for name in names) or any(
+        isinstance(each, ast.Return | ast.Yield) and each.value is not None for each in ast.walk(around or above[-1])
+    )  # and read by whoever calls it
+    return not kept and not _is_read_then(call, source)
 
 
 def _alike(one: PurePosixPath, other: PurePosixPath) -> bool:

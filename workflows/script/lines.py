@@ -45,6 +45,8 @@ class Loop:
     """Whether several ranks come to it."""
     imports: str
     """What its file does not import, and needs."""
+    anew: bool = False
+    """Whether it takes all its turns from the first one on, whatever was loaded."""
     end: int | None = None
     """Its last turn, where the script says it."""
     turn: str = ""
@@ -169,8 +171,10 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool)
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
     start = next(name for name in ("start", "start_at", "_start") if name not in named)
     header, first = _begun_at(*holder, start)
+    left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
+    anew = first.isdecimal() and last_turn(holder[1], values) is not None and not any(left)
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
-                ", ".join(lacks), last_turn(holder[1], values))  # fmt: skip
+                ", ".join(lacks), anew, last_turn(holder[1], values))  # fmt: skip
 
 
 def _turn_of(counter: str, loop: Turning, source: Source) -> str:

@@ -45,6 +45,8 @@ class Spread:
     alike: bool = False  # each rank has all of the model
     mpi: str = ""  # where MPI tells each rank which it is
     plain: str = ""  # the package that it trains with, if that needs no torch
+    told: tuple[int, int] = (0, 0)
+    """The nodes, and the ranks on each, that a Fabric takes, and no others; 0: not said."""
     unmet: bool = False  # whether jax.distributed is not told where to meet
 
 
@@ -72,7 +74,15 @@ def spread(source: Source, values: Values) -> Spread:
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
     unmet = jax is not None and argument(jax, "coordinator_address", 0) is None
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike, mpi,
-                  _plain(source, jax is not None), unmet)  # fmt: skip
+                  _plain(source, jax is not None), _of_fabric(source, values), unmet)  # fmt: skip
+
+
+def _of_fabric(source: Source, values: Values) -> tuple[int, int]:
+    call = next((each for each in source.calls if last_name(each.func) == "Fabric"), None)
+    asked = [None if call is None else argument(call, name) for name in ("num_nodes", "devices")]
+    told = [plain(each) or values.conditions.flag(last_name(each)) or "" if each is not None else "" for each in asked]
+    nodes, devices = (int(each) if each.isdecimal() else 0 for each in told)
+    return nodes, devices
 
 
 def _plain(source: Source, by_jax: bool) -> str:

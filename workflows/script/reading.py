@@ -10,13 +10,14 @@ from types import MappingProxyType
 
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
+from argosy.workflows.script.beside import beside
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.fields import fields
 from argosy.workflows.script.flags import Flag, declared, of_call
 from argosy.workflows.script.given import by_place, given
-from argosy.workflows.script.going_on import loaded, removed
+from argosy.workflows.script.going_on import barred, loaded, removed
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import Loop, loop_of
@@ -25,6 +26,7 @@ from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.ranks import launched, launcher, spread
 from argosy.workflows.script.reached import reached_calls
 from argosy.workflows.script.resuming import (
+    endings,
     file_flags,
     folder_flags,
     goes_on,
@@ -101,6 +103,7 @@ def _facts(
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     loads = loaded(source, values, (*fixed(places), *named))
+    of_trainer = [SavedAt(trainer.folder, "*", "")] if trainer is not None and trainer.folder else []
     return ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -110,6 +113,7 @@ def _facts(
         init_from=_init_from(source),
         loads=loads,
         removed=removed(source, values, fixed(places)),
+        barred=barred(source, values, (*fixed(places), *of_trainer)),
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
         trainer=trainer,
         data=data_facts(source),
@@ -124,8 +128,10 @@ def _facts(
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source, values.machine.calls),
+        beside={} if trainer is not None else beside(source, values, fixed(places)),
         folders=folder_flags(source, values),
         files=file_flags(source, values),
+        endings=endings(source, values),
         loop=_loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),

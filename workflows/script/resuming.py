@@ -101,7 +101,24 @@ def folder_flags(source: Source, values: Values) -> frozenset[str]:
     paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST
              or any(map(_is_below, (each.args[0], *values.bindings.origins(each.args[0]))))]  # fmt: skip
     named = [values.untold(path) for path in (*paths, *folders_of_deepspeed(source))]
-    return frozenset(flag.attribute for flag in named if flag is not None)
+    return frozenset(flag.attribute for flag in named if flag is not None) - {*endings(source, values)}
+
+
+def endings(source: Source, values: Values) -> dict[str, str]:
+    """The flags of which the name of a file is made, in a folder that is known, and what is put behind them, or else
+    that folder, as "out/": ``torch.load(os.path.join(folder, args.resume + ".pth"))``.
+    """
+    loads = [call for call in source.calls if last_name(call.func) in LOADS and call.args]
+    found = {flag.attribute: ending for call in loads for flag, ending in values.endings(call.args[0])}
+    for call in loads:
+        # Of a flag that is empty nothing stands between the folder and the ending.
+        for folder, _, name in (each.rpartition("/") for each in values.machine.globs(call.args[0])):
+            shown = [ast.unparse(each) for each in (call.args[0], *values.bindings.origins(call.args[0]))]
+            for flag in (each for each in values.machine.needed(call) or () if each.takes_value and not each.default):
+                if folder and name[:1] in ("", ".") and any(flag.attribute in each for each in shown):
+                    found.setdefault(flag.attribute, name or f"{folder}/")
+    alone = file_flags(source, values)
+    return {name: ending for name, ending in found.items() if name not in alone}
 
 
 def file_flags(source: Source, values: Values) -> frozenset[str]:

@@ -60,7 +60,8 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             needed = values.machine.needed(call)
             unless = needed[-1].name if needed else ""
             if (
-                in_memory(target, values)
+                _is_of_dataset(call, source)
+                or in_memory(target, values)
                 or _is_cached(call, target, source, values)
                 or (needed is None and _never(call, source, values))
             ):
@@ -117,6 +118,12 @@ def _come_to(calls: Sequence[ast.Call], source: Source, values: Values, wrappers
     ):
         return saving
     return [call for call in saving if values.machine.needed(call) is not None or is_called_back(call, source)]
+
+
+def _is_of_dataset(call: ast.Call, source: Source) -> bool:
+    """Whether a dataset keeps there what it has read."""
+    kind = source.class_of(call)
+    return kind is not None and any(last_name(base).endswith("Dataset") for base in kind.bases)
 
 
 def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values, depth: int = 1) -> bool:

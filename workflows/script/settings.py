@@ -19,6 +19,8 @@ from argosy.workflows.script.source import Function, Source
 
 RUN_DIR = "hydra.run.dir"
 _FILES = (".json", ".yaml", ".yml", ".toml")
+_OF_CONFIGARGPARSE = (".txt", ".ini", ".cfg", ".conf")
+_LINE = re.compile(r"""(?m)^[ \t]*(?:--)?(\w[\w-]*)[ \t]*[=:][ \t]*(["']?)(.{0,400}?\S)\2[ \t]*(?:[ \t][;#].*)?$""")
 _LARGEST = 1 << 20
 _MOST_FILES = 100
 _CWD = "."
@@ -79,8 +81,9 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
                 _compose(found, path, "", set())
                 _say_again(found, arguments)
     told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
+    files = (*_FILES, *_OF_CONFIGARGPARSE) if "configargparse" in source.packages else _FILES
     for text in told:
-        if text.endswith(_FILES):
+        if text.endswith(files):
             known, content = {*found.values}, read_settings(_place(text, folder, source.roots))
             _take(found, content, "")
             found.keys |= dict.fromkeys(_keys(content), text)
@@ -152,6 +155,8 @@ def read_settings(path: Path) -> object:
         if path.stat().st_size > _LARGEST:
             return None
         text = path.read_text(encoding="utf-8")
+        if path.suffix in _OF_CONFIGARGPARSE:
+            return {each[1].replace("-", "_"): yaml.load(each[3], Loader=_Loader) for each in _LINE.finditer(text)}
         read = {".json": json.loads, ".toml": tomllib.loads}.get(path.suffix, partial(yaml.load, Loader=_Loader))
         return read(text)
     except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError):

@@ -69,6 +69,14 @@ class Values:
             if each is not None and each.flag is not None:
                 yield each.flag
 
+    def endings(self, node: ast.expr) -> Iterator[tuple[Flag, str]]:
+        """The flags without a value that name a file in a folder that is known, and what stands behind them."""
+        for value in self.machine.seen.get(node, []):
+            folder, _, name = self.machine.text(value).rpartition("/") if isinstance(value, str | Path) else ("",) * 3
+            flag = next(iter(self.machine.flags_of(name[:1])), None) if folder else None
+            if flag is not None and not self.machine.has_holes(f"{folder}{name[1:]}"):
+                yield flag, name[1:] or f"{folder}/"
+
     def flag(self, attribute: str) -> Flag | None:
         """The flag of that name in the parsed arguments."""
         return self._flags.get(attribute)

@@ -1,0 +1,52 @@
+"""Small files that a script writes beside its checkpoints and reads again: which is the newest, or the losses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from argosy.workflows.script.places import SavedAt
+from argosy.workflows.script.source import Source, argument, last_name, plain
+from argosy.workflows.script.values import Values
+from argosy.workflows.script.writers import temporary
+
+
+def beside(source: Source, values: Values, places: Sequence[SavedAt]) -> dict[str, str]:
+    """Path -> where it is read, of those in a folder that is saved into."""
+    folders, whole = (
+        {each.folder for each in places},
+        [str(PurePosixPath(each.folder, each.pattern)) for each in places],
+    )
+    files = [(call, *_opened(call)) for call in source.calls]
+    written = {path for call, node, writes in files if writes and values.machine.needed(call) == ()
+               for path in _paths(node, values)
+               if not temporary(path) and not any(fnmatchcase(path, each) for each in whole)}  # fmt: skip
+    return {path: source.where(call) for path in sorted(written) if str(PurePosixPath(path).parent) in folders
+            for call, node, writes in files if node is not None and not writes and _is(node, path, values)}  # fmt: skip
+
+
+def _is(node: ast.expr, path: str, values: Values) -> bool:
+    """Whether it is that file, as far as is known: where nothing calls its function yet, by its name alone."""
+    shown = (one for each in (node, *values.bindings.origins(node)) for one in ast.walk(each))
+    known = [*_paths(node, values)]
+    return path in known or (not known and any(PurePosixPath(path).name == plain(one) for one in shown
+                                               if isinstance(one, ast.Constant)))  # fmt: skip
+
+
+def _opened(call: ast.Call) -> tuple[ast.expr | None, bool]:
+    """The path of a file that it opens, and whether it writes it anew."""
+    name, method = last_name(call.func), isinstance(call.func, ast.Attribute)
+    if name in ("write_text", "read_text") and isinstance(call.func, ast.Attribute):
+        return call.func.value, name == "write_text"
+    if name != "open":
+        return None, False
+    mode = plain(argument(call, "mode", 0 if method else 1)) or "r"
+    path = call.func.value if isinstance(call.func, ast.Attribute) else argument(call, "file", 0)
+    return (path, "w" in mode) if mode[:1] in ("r", "w") else (None, False)
+
+
+def _paths(node: ast.expr | None, values: Values) -> Iterator[str]:
+    known = [] if node is None else values.guesses(node)
+    yield from (str(PurePosixPath(each)) for each in known if "*" not in each and PurePosixPath(each).suffix)
