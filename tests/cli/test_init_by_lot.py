@@ -43,6 +43,14 @@ CASES = {
         [],
         ("o", ["m.pt"], ["--resume", "o/m.pt"], ONE, ""),
     ),
+    "a folder that is removed only where something failed": (
+        {
+            "train.py": f"{RESUME}{PARSED}try:\n    clone('o')\nexcept OSError:\n    shutil.rmtree('o')\n    clone('o')\n"
+            f"path = args.resume\nif path:\n{LOADED}for n in range(9):\n    {STATE}'o/m.pt')\n"
+        },
+        [],
+        ("o", ["m.pt"], ["--resume", "o/m.pt"], ONE, ""),
+    ),
     "a group that a function beside it makes, which nobody calls": (
         {
             "train.py": f"import torch\nfrom tools import collate\ncollate(1)\n{STATE}'o/m.pt')\n",
@@ -190,6 +198,11 @@ def test_what_it_writes(name: str, initialized) -> None:
 
 
 REFUSED = {
+    "a folder that is made anew where it is there": (
+        f"{RESUME}{PARSED}try:\n    os.makedirs('o')\nexcept OSError:\n    shutil.rmtree('o')\n    os.makedirs('o')\n"
+        f"for n in range(9):\n    {STATE}f'o/{{n}}.pt')\n",
+        "line 8 removes o when it starts, and with it what it saved",
+    ),
     "a folder that is removed at each start": (
         f"{RESUME}{PARSED}if os.path.exists('o'):\n    shutil.rmtree('o')\nfor n in range(9):\n"
         f"    {STATE}f'o/{{n}}.pt')\n",

@@ -159,6 +159,20 @@ def test_what_is_saved_through_a_file_that_is_open_is_the_state(init) -> None:
     assert "reads a.pt again" not in said
 
 
+def test_a_small_file_is_not_what_another_function_calls_by_the_same_name(init, tmp_path) -> None:
+    (tmp_path / "data.py").write_text(
+        "def picture(path):\n    return open(path, 'rb').read()\n"
+        "def default(path):\n    return picture(path)\n"
+        "class Folder:\n    def __init__(self, loader=default):\n        self.loader = loader\n"
+        "    def __getitem__(self, index):\n        path, target = self.samples[index]\n        return self.loader(path)\n"
+        "def make(x):\n    return Folder(loader=default if x else picture)\n"
+    )
+    above = "import os, data\ndata.make(None)\n"
+    after = 'path = os.path.join("out", "config.json")\nwith open(path, "w") as file:\n    file.write("1")\n'
+    found, said = init("", "", after=after, above=above)
+    assert found["checkpoint"]["include"] == ["c_*.pt"], said
+
+
 def test_a_small_file_that_nothing_reads_is_not(init) -> None:
     found, said = init("", "", after=WRITES % "log.txt")
     assert found["checkpoint"]["include"] == ["c_*.pt"], said

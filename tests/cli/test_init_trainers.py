@@ -146,6 +146,13 @@ def test_lightning_has_as_many_ranks_as_it_was_told(written) -> None:
     assert "for its newest checkpoint itself" in out
 
 
+def test_lightning_goes_on_by_the_lines_that_init_says_to_write(written) -> None:
+    newest = "'ck/last.ckpt' if os.path.exists('ck/last.ckpt') else None"
+    saves = 'callbacks=[ModelCheckpoint("ck", save_last=True)]'
+    _, _, out = written(f"import os\n{LIGHTNING}L.Trainer({saves}).fit(m, ckpt_path={newest})\n")
+    assert "for its newest checkpoint itself" in out
+
+
 @pytest.mark.parametrize(
     ("script", "remedy"),
     [

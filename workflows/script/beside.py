@@ -24,12 +24,14 @@ def beside(source: Source, values: Values, places: Sequence[SavedAt]) -> dict[st
                for path in _paths(node, values)
                if not temporary(path) and not any(fnmatchcase(path, each) for each in whole)}  # fmt: skip
     return {path: source.where(call) for path in sorted(written) if str(PurePosixPath(path).parent) in folders
-            for call, node, writes in files if node is not None and not writes and _is(node, path, values)}  # fmt: skip
+            for call, node, writes in files
+            if node is not None and not writes and _is(node, path, source, values)}  # fmt: skip
 
 
-def _is(node: ast.expr, path: str, values: Values) -> bool:
+def _is(node: ast.expr, path: str, source: Source, values: Values) -> bool:
     """Whether it is that file, as far as is known: where nothing calls its function yet, by its name alone."""
-    shown = (one for each in (node, *values.bindings.origins(node)) for one in ast.walk(each))
+    shown = (one for each in (node, *values.bindings.origins(node)) for one in ast.walk(each)
+             if source.function_of(one) is source.function_of(node))  # fmt: skip
     known = [*_paths(node, values)]
     return path in known or (not known and any(PurePosixPath(path).name == plain(one) for one in shown
                                                if isinstance(one, ast.Constant)))  # fmt: skip

@@ -94,6 +94,8 @@ def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[
     for call in values.machine.sure if values.machine.followed else ():
         if last_name(call.func) != "rmtree" or not call.args or call in late or any(loops_around(call, source)):
             continue
+        if _is_for_failures(call, source):
+            continue
         around = source.function_of(call)
         near = any(source.function_of(each) is around and not any(loops_around(each, source)) for each in saves)
         asked = any(_READS.search(ast.unparse(each.test)) for each in source.above(call) if isinstance(each, ast.If))
@@ -101,6 +103,14 @@ def removed(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[
             if folder not in (".", "*") and any(f"{each.folder}/".startswith(f"{folder}/") for each in places):
                 return source.where(call), folder
     return None
+
+
+def _is_for_failures(call: ast.Call, source: Source) -> bool:
+    """Whether it is made only where something failed, other than to make a folder that is there already."""
+    above = [*source.above(call)]
+    handled = (each for each in above if isinstance(each, ast.Try) and any(one in above for one in each.handlers))
+    return any(not any(isinstance(one, ast.Call) and last_name(one.func) in ("mkdir", "makedirs")
+                       for tried in each.body for one in ast.walk(tried)) for each in handled)  # fmt: skip
 
 
 def _late(source: Source, values: Values, places: Sequence[SavedAt]) -> set[ast.Call]:

@@ -72,8 +72,14 @@ def resumes_by(calls: Sequence[ast.Call], method: str, keyword: str, values: Val
     known = [] if values is None else values.machine.seen.get(found, [])
     names = [each.name for each in known if isinstance(each, Unknown)]
     asked = any(last_name(call.func) == _NEWEST for call in calls)
-    looks = isinstance(found, ast.Constant) or (any(_NEWEST in name for name in names) if known else asked)
-    return "itself" if looks else "variable"
+    looks = any(_NEWEST in name for name in names) if known else asked
+    return "itself" if looks or isinstance(found, ast.Constant) or _is_if_there(found) else "variable"
+
+
+def _is_if_there(value: ast.expr) -> bool:
+    """``"last.ckpt" if os.path.exists("last.ckpt") else None``, as init says to write it."""
+    test = value.test if isinstance(value, ast.IfExp) and isinstance(value.body, ast.Constant) else None
+    return isinstance(test, ast.Call) and last_name(test.func) in ("exists", "isfile", "is_file")
 
 
 def started(calls: Sequence[ast.Call], source: Source, method: str, keyword: str, value: str) -> str:
