@@ -45,7 +45,7 @@ CASES = {
     ),
     "a folder that is removed only where something failed": (
         {
-            "train.py": f"{RESUME}{PARSED}try:\n    clone('o')\nexcept OSError:\n    shutil.rmtree('o')\n    clone('o')\n"
+            "train.py": f"{RESUME}{PARSED}try:\n    clone('o')\nexcept OSError:\n    shutil.rmtree('o')\n"
             f"path = args.resume\nif path:\n{LOADED}for n in range(9):\n    {STATE}'o/m.pt')\n"
         },
         [],

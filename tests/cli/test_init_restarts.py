@@ -164,7 +164,7 @@ def test_a_small_file_is_not_what_another_function_calls_by_the_same_name(init, 
         "def picture(path):\n    return open(path, 'rb').read()\n"
         "def default(path):\n    return picture(path)\n"
         "class Folder:\n    def __init__(self, loader=default):\n        self.loader = loader\n"
-        "    def __getitem__(self, index):\n        path, target = self.samples[index]\n        return self.loader(path)\n"
+        "    def __getitem__(self, index):\n        path, _ = self.samples[index]\n        return self.loader(path)\n"
         "def make(x):\n    return Folder(loader=default if x else picture)\n"
     )
     above = "import os, data\ndata.make(None)\n"
