@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,11 +55,11 @@ def history(
     reader: CheckpointReader,
     pins: Pins,
     aside: Mapping[str, str],
-    skip: Collection[str] = (),
+    damaged: Mapping[str, str],
 ) -> History:
     """Read the whole log and look at everything that is live.
 
-    ``aside``: digest -> reason; ``skip``: digests that this resume does not take, whatever they are.
+    ``aside`` and ``damaged``: digest -> reason; a resume that finds damage sets the checkpoint aside.
     """
     entries = log.entries()
     tail = entries[-1] if entries else None
@@ -76,16 +76,18 @@ def history(
     # A start claims its generation before its first step: without an entry there was no start, or it was removed.
     unclaimed = "it has no commit log: it never trained, or its store was emptied"
     none = "nothing was ever committed" if entries else unclaimed
-    return _chosen(commits, walked, skip, none)
+    return _chosen(commits, walked, damaged, none)
 
 
-def _chosen(commits: tuple[Commit, ...], walked: Mapping[int, Candidate], skip: Collection[str], none: str) -> History:
+def _chosen(
+    commits: tuple[Commit, ...], walked: Mapping[int, Candidate], damaged: Mapping[str, str], none: str
+) -> History:
     skipped: list[tuple[Commit, str]] = []
     for commit in (commit for commit in commits if commit.state != "pruned"):
         if commit.state == "set aside":
             skipped.append((commit, f"set aside: {commit.reason}"))
-        elif commit.digest in skip:
-            skipped.append((commit, "not one of those that this resume may take"))
+        elif commit.digest in damaged:
+            skipped.append((commit, f"damaged: {damaged[commit.digest]}"))
         elif walked[commit.seq].checkpoint is None:
             skipped.append((commit, f"incomplete: {commit.reason}"))
         else:

@@ -34,6 +34,8 @@ _ON_THE_HOST = re.compile(r"OOM when allocating.*(\b_device=\"\S*/cpu:\d|\bcpu:\
 """TensorFlow names the device whose memory did not suffice, if only in the next line."""
 _OURS = "argosy: "
 """What we said stands: words that it quotes, and ours, are read for no other cause."""
+_ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT")
+"""How we end ranks that hang; whose log is read first says nothing of what came first."""
 _ALIVE_LINES = 3
 """A script that goes on for so many lines of progress has survived what it said before."""
 _SLOW = (Cause.NCCL_TIMEOUT, Cause.SIGTERM)
@@ -259,6 +261,9 @@ def _root(said: Sequence[Said]) -> Said:
         slow = (one for one in said if one.evidence.weight == Weight.MESSENGER and one.evidence.cause in _SLOW)
         earlier = next(slow, first)
         return earlier if earlier.index < first.index else first
+    if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
+        ours = (one for one in said if one.evidence.cause == Cause.HANG and one.evidence.quote.startswith(_OURS))
+        return next(ours, first)
     return first
 
 

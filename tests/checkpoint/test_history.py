@@ -51,10 +51,11 @@ def test_every_commit_is_told_for_what_it_is(inner: ObjectStore) -> None:
         (7, "set aside: shard x is torn"),
         (6, "incomplete: its root manifest is missing"),
     ]
-    narrowed = checkpoints.explain(skip=[made[5], made[4]])
+    narrowed = checkpoints.explain({made[5]: "torn", made[4]: "torn"})
     assert narrowed.chosen is not None
     assert narrowed.chosen.step == 3
     assert [commit.step for commit, _ in narrowed.skipped] == [7, 6, 5, 4]
+    assert narrowed.skipped[-1][1] == "damaged: torn"
 
 
 def test_the_explanation_and_the_choice_never_differ(inner: ObjectStore) -> None:

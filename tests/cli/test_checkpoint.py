@@ -221,12 +221,23 @@ def test_explain_resume_says_which_why_and_what_not(run: Run, argosy: Argosy) ->
     code, out, err = argosy("explain-resume")
     assert (code, err) == (0, "")
     assert out.startswith(f"A resume takes step 40, {run.made[40][:12]} (48.8 KiB, ")
-    assert "Why: the newest commit that is not set aside; a resume hashes its files" in out
+    assert "Why: the newest commit that is neither set aside nor damaged, by a hash of every byte" in out
     assert f"step 60, {run.made[60][:12]}: set aside: loss was NaN\n" in out
     assert f"step 50, {run.made[50][:12]}: incomplete: its root manifest is missing\n" in out
     told = json.loads(argosy("explain-resume", "--json")[1])
     assert list(told) == ["run", "chosen", "why", "skipped"]
     assert (told["chosen"]["step"], [each["step"] for each in told["skipped"]]) == (40, [60, 50])
+
+
+def test_explain_resume_names_no_checkpoint_whose_bytes_are_wrong(run: Run, argosy: Argosy) -> None:
+    torn = run.damage(60)
+    run.checkpoints.store.delete(f"{run.checkpoints.prefix}/{run.checkpoints.by_digest(run.made[50]).files[0].key}")
+    assert argosy("checkpoint", "verify")[0] == 1
+    out = argosy("explain-resume")[1]
+    assert out.startswith(f"A resume takes step 40, {run.made[40][:12]} (")
+    assert f"step 60, {run.made[60][:12]}: damaged: {torn}: " in out
+    assert f"step 50, {run.made[50][:12]}: damaged: " in out
+    assert run.checkpoints.explain().chosen.step == 60, "nothing was changed"
 
 
 def test_a_run_without_checkpoints_is_no_error(story: Any, argosy: Argosy) -> None:

@@ -141,6 +141,19 @@ def test_what_we_said_and_what_a_launcher_says_is_read_for_no_other_cause(argosy
     assert told(argosy, str(tmp_path))["runner_up"]["evidence"] is None
 
 
+@pytest.mark.parametrize(("code", "cause"), [(134, "hang"), (139, "native_crash")])
+def test_the_abort_with_which_we_end_a_hang_is_not_its_cause(
+    code: int, cause: str, argosy: Argosy, tmp_path: Path
+) -> None:
+    (tmp_path / "a.log").write_text(
+        "[rank 0] step 50\n[rank 0] Fatal Python error: Aborted\n[torchrun] E1128 00:50:59.771000 18463 "
+        f"torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: {code}) local_rank: 0 (pid: 9) of "
+        "binary: /usr/bin/python\n"
+    )
+    (tmp_path / "b.log").write_text("argosy: hang at step 50: no rank made a step for 10 s; the last was step 50\n")
+    assert told(argosy, str(tmp_path))["cause"] == cause
+
+
 def test_the_code_beside_the_logs_is_no_log(argosy: Argosy, tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 25\nTraceback (most recent call last):\nKeyError: 'label'\n")
     code = tmp_path / "train.py"

@@ -447,6 +447,18 @@ def test_steps_that_went_with_every_checkpoint_are_those_that_were_made_after_it
     assert "attempt 2: steps 21 to 25: 5 steps done again" in told
 
 
+def test_an_attempt_that_nothing_was_kept_of_has_no_steps_that_were(story) -> None:
+    """Told of the step that it went on from, it was drawn with "steps 21 to 20"."""
+    saved_twice(story)
+    story.at(59, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9)
+    story.at(60, "restart_began", attempt=1, restart=1, generation=2, restored_step=20, restored_digest="b" * 64)
+    story.steps(1, 1, 20, 25, 61.0, 1.0)
+    story.at(80, "restart_ended", attempt=1, restart=1, cause="unknown", signal=9)
+    drawn = timeline(story.record())
+    told = [bar.tooltip.partition(" (")[0] for lane in drawn.lanes for bar in lane.bars]
+    assert [text for text in told if text.startswith("attempt 2: steps")] == ["attempt 2: steps 21 to 25: 5 steps lost"]
+
+
 def test_a_loss_that_is_no_number_replaces_the_one_before(tmp_path) -> None:
     store, tally = open_store(tmp_path.as_uri()), Tally()
     with RunLog(store, "gpt/runs/r", "supervisor") as log:

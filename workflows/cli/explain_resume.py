@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from argosy.steps.checkpoint import CheckpointStore
 from argosy.steps.checkpoint.history import History
+from argosy.steps.checkpoint.reader import CorruptCheckpoint
 from argosy.steps.record.wording import count, duration, short, size
 from argosy.workflows.cli.checkpoint.listing import facts
 from argosy.workflows.cli.checkpoint.run import find_checkpoints
+from argosy.workflows.cli.checkpoint.verify import progress
 from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 
@@ -23,7 +27,8 @@ def command(run: str | None, as_json: bool, state_dir: Path) -> None:
     """Explain which checkpoint a resume takes, why, and what it skips.
 
     RUN is a workflow name or run id of this machine, a run's folder, or its uri; without it, the run started last.
-    Shards are not read here; a resume hashes each byte that it loads, and falls back when one is wrong.
+    Reads and hashes every byte of the checkpoint that it names, as a resume does, and goes on to the one before where
+    one is wrong: of a large one that takes as long as reading it. Nothing is changed.
 
     \b
     Example:
@@ -31,7 +36,7 @@ def command(run: str | None, as_json: bool, state_dir: Path) -> None:
       argosy explain-resume s3://bucket/gpt/runs/gpt-x7k2p --json | jq .chosen.step
     """
     found = find_checkpoints(state_dir, run)
-    told = found.store.explain()
+    told = _verified(found.store, shown=not as_json)
     if as_json:
         chosen = None if told.chosen is None else facts(told.chosen, told)
         skipped = [{**facts(commit, told), "why": why} for commit, why in told.skipped]
@@ -40,6 +45,20 @@ def command(run: str | None, as_json: bool, state_dir: Path) -> None:
     for line in lines(told, time.time()):
         say(line)
     next_commands([(found.command("checkpoint list"), "every checkpoint and its state")])
+
+
+def _verified(store: CheckpointStore, *, shown: bool) -> History:
+    """The choice once the bytes are read, which is the choice of a resume."""
+    damaged: dict[str, str] = {}
+    while (chosen := (told := store.explain(damaged)).chosen) is not None and chosen.checkpoint is not None:
+        try:
+            with progress(chosen.bytes, shown=shown) as advance:
+                store.reader.verify(chosen.checkpoint, advance)
+        except CorruptCheckpoint as error:
+            damaged[chosen.digest] = f"{error.shard}: {error.why}"
+        else:
+            return replace(told, why="the newest commit that is neither set aside nor damaged, by a hash of every byte")
+    return told
 
 
 def lines(told: History, now: float) -> list[str]:

@@ -153,12 +153,12 @@ def _attempt(record: RunRecord, index: int, scale: Scale) -> list[Bar]:
     if not each.points:
         return [_bar(scale, each.began, end, "starting", "", f"attempt {number}: starting")]
     kept = kept_until(record.restarts, index)
-    times = [point.time for point in each.points if point.step <= kept]
+    times = [point.time for point in each.points if each.base < point.step <= kept]
     first = first_step_began(each)
     stuck = each.points[-1].time if each.cause == Cause.HANG else end
     turn = max([first, *times]) if kept < each.last_step else stuck
     bars = [_bar(scale, each.began, first, "starting", "", f"attempt {number}: imports, rendezvous, restore")]
-    if turn > first:
+    if turn > first and kept > each.base:
         text = f"attempt {number}: steps {each.base + 1} to {kept}"
         bars.append(_bar(scale, first, turn, "kept", f"{each.base} → {kept}", text))
     if stuck > turn:

@@ -40,7 +40,7 @@ def command(run: str | None, checkpoint: tuple[str, ...], as_json: bool, state_d
     chosen = [choose(commits, text) for text in checkpoint]
     chosen = chosen or [commit for commit in commits if commit.state in ("live", "incomplete")]
     began = time.monotonic()
-    with _progress(sum(commit.bytes for commit in chosen), shown=not as_json) as advance:
+    with progress(sum(commit.bytes for commit in chosen), shown=not as_json) as advance:
         results = [_verified(found, commit, advance) for commit in chosen]
     seconds = time.monotonic() - began
     done = sum(result["bytes"] for result in results if result["ok"])
@@ -70,7 +70,7 @@ def _verified(found: CheckpointedRun, commit: Commit, advance: Callable[[int], N
 
 
 @contextlib.contextmanager
-def _progress(total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+def progress(total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
     """A bar with bytes and rate on a terminal; elsewhere nothing."""
     if not shown or not sys.stderr.isatty():
         yield lambda count: None
