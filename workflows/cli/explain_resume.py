@@ -27,8 +27,8 @@ def command(run: str | None, as_json: bool, state_dir: Path) -> None:
     """Explain which checkpoint a resume takes, why, and what it skips.
 
     RUN is a workflow name or run id of this machine, a run's folder, or its uri; without it, the run started last.
-    Reads and hashes every byte of the checkpoint that it names, as a resume does, and goes on to the one before where
-    one is wrong: of a large one that takes as long as reading it. Nothing is changed.
+    In a store on this machine it hashes every byte of the checkpoint that it names, as a resume does, and goes on to the
+    one before where one is wrong. From any other it fetches none: `argosy checkpoint verify` does. Nothing is changed.
 
     \b
     Example:
@@ -36,7 +36,8 @@ def command(run: str | None, as_json: bool, state_dir: Path) -> None:
       argosy explain-resume s3://bucket/gpt/runs/gpt-x7k2p --json | jq .chosen.step
     """
     found = find_checkpoints(state_dir, run)
-    told = _verified(found.store, shown=not as_json)
+    here = found.store.store.uri.startswith("file:")
+    told = _verified(found.store, shown=not as_json) if here else found.store.explain()
     if as_json:
         chosen = None if told.chosen is None else facts(told.chosen, told)
         skipped = [{**facts(commit, told), "why": why} for commit, why in told.skipped]
