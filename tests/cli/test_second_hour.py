@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -183,3 +184,35 @@ def test_what_is_written_to_a_device_or_a_pipe_leaves_it_what_it_was(argosy, tmp
         assert os.read(reader, 100).startswith(b"apiVersion: argoproj.io")
     finally:
         os.close(reader)
+
+
+def test_the_command_that_goes_on_takes_up_that_run_with_what_it_was_started_with(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("step == 7", "False").replace("sleep(0.5)", "sleep(1.5)"))
+    (tmp_path / "run.toml").write_text(RUN.replace("nnodes = 2", ""))
+    told = {name: interrupted(tmp_path, "run.toml", "--run-id", name) for name in ("a", "b")}
+    ways = {name: re.findall(r"(argosy run .*/workflow\.yaml) +# go on where it", text) for name, text in told.items()}
+    anew = interrupted(tmp_path, "run.toml")
+    assert f"has other parameters (run-id=b); go on with it: {ways['b'][0]}\n" in anew
+    for name, (way,) in ways.items():
+        assert way in argosy(tmp_path, "status", name).stdout
+        assert way in argosy(tmp_path, "explain", name).stdout
+        on = argosy(tmp_path, *way.split()[1:])
+        assert on.returncode == 0, on.stdout + on.stderr
+        assert (f"interrupted run {Path(way).parent.name} " in on.stderr, "from step 2" in on.stdout) == (True, True)
+
+
+def interrupted(folder: Path, *argv: str) -> str:
+    """What ``argosy run`` says that is stopped after its first checkpoint."""
+    command = [ARGOSY, "run", *argv]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ARGOSY")}
+    run = subprocess.Popen(
+        command, cwd=folder, env=clean, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )  # fmt: skip
+    heard = ""
+    while "checkpoint: step" not in heard:
+        assert run.stdout is not None
+        line = run.stdout.readline()
+        assert line, heard
+        heard += line
+    run.send_signal(signal.SIGINT)
+    return heard + run.communicate(timeout=60)[0]

@@ -28,8 +28,10 @@ def what_differs(source: Source, folder: RunFolder) -> str:
     store, digests = folder.store(), code_digests_in((folder.path / "workflow.yaml").read_bytes())
     if source.archive is None or store is None or not digests:
         return ""
+    if folder.state().get("yaml_sha256") == source.sha256:
+        return f"other parameters ({', '.join(folder.given()) or 'none'})"
     if digests == [source.archive.digest]:
-        return "other fields or parameters"
+        return "other fields"
     try:
         before = _contents(store.get(code_key(source.run_name, digests[0])))
     except (StepError, tarfile.TarError, EOFError, OSError):

@@ -39,8 +39,7 @@ def command(run_id: str | None, file: Path | None, as_json: bool, state_dir: Pat
         folder = find_run(state_dir, run_id)
         run_id = folder.name
         if file is None:
-            file, kept = folder.path / "workflow.yaml", folder.path / "templates.yaml"
-            templates = (kept,) if kept.exists() else ()
+            file, templates = folder.path / "workflow.yaml", folder.templates()
     elif file is None:
         raise InputError(f"replay {run_id}: a store does not hold a run's YAML; name it: --file workflow.yaml")
     given = {"file": file, "replay": run_id, "new": True, "templates": templates}

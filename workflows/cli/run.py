@@ -25,7 +25,7 @@ from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.logs import RankLines
 from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
-from argosy.workflows.cli.run_folder import ENDED, RunFolder, interrupted_runs
+from argosy.workflows.cli.run_folder import ENDED, RunFolder, interrupted_runs, own_run
 from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, push_code
 from argosy.workflows.cli.starting import (
     ONCE,
@@ -138,9 +138,10 @@ def command(
     }
     faults = [*(parse(text) for text in inject), *(_replayed(replay, state_dir) if replay else ())]
     texts = tuple(fault.text for fault in faults)
-    checked = checked_name(name)
     again = _typed(file, ranks, given) if is_toml(file) else ""
-    request = Request(given, named, event, texts, new, templates, follow, as_json, state_dir, checked, again)
+    if not (new or name or given or event or any(named.values())) and (own := own_run(file, state_dir)) is not None:
+        name, given, templates = own.name, own.given(), templates or own.templates()
+    request = Request(given, named, event, texts, new, templates, follow, as_json, state_dir, checked_name(name), again)
     if is_toml(file):
         source = from_toml(file, ranks)
     elif ranks is not None:

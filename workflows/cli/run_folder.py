@@ -93,11 +93,20 @@ class RunFolder:
         store = self.store()
         return (self.path, store.root) if isinstance(store, FileStore) and store.root.is_dir() else (self.path,)
 
+    def given(self) -> tuple[str, ...]:
+        """The parameters that it was started with, as after ``-p``."""
+        given = self.state().get("given")
+        return tuple(f"{key}={value}" for key, value in given.items()) if isinstance(given, dict) else ()
+
+    def templates(self) -> tuple[Path, ...]:
+        """The file with the WorkflowTemplates that were given with it, if there were any."""
+        return (kept,) if (kept := self.path / "templates.yaml").exists() else ()
+
     def document(self) -> dict[str, Any]:
         """The workflow as it was run; empty when it cannot be read."""
         try:
-            data, templates = (self.path / "workflow.yaml").read_bytes(), self.path / "templates.yaml"
-            return read_resolved(data, [templates]) if templates.exists() else read_workflow(data)
+            data, templates = (self.path / "workflow.yaml").read_bytes(), self.templates()
+            return read_resolved(data, templates) if templates else read_workflow(data)
         except OSError:
             return {}
 
@@ -226,6 +235,14 @@ def interrupted_runs(state_dir: Path, run_name: str) -> list[RunFolder]:
         if same and state.get("phase") not in ENDED and not folder.engine_runs():
             found.append(folder)
     return found
+
+
+def own_run(file: Path, state_dir: Path) -> RunFolder | None:
+    """The run that kept this very file, where it has not ended and no engine runs it now."""
+    folder = RunFolder(file.absolute().parent, state_dir)
+    if file.name != "workflow.yaml" or folder.path.parent.resolve() != (state_dir / "runs").resolve():
+        return None
+    return None if folder.state().get("phase", ENDED[0]) in ENDED or folder.engine_runs() else folder
 
 
 def running_as(state_dir: Path, run_name: str, run_id: str) -> list[RunFolder]:
