@@ -27,8 +27,8 @@ def command(run: str | None, as_json: bool, state_dir: Path) -> None:
     """Explain which checkpoint a resume takes, why, and what it skips.
 
     RUN is a workflow name or run id of this machine, a run's folder, or its uri; without it, the run started last.
-    In a store on this machine it hashes every byte of the checkpoint that it names, as a resume does, and goes on to the
-    one before where one is wrong. From any other it fetches none: `argosy checkpoint verify` does. Nothing is changed.
+    In a store on this machine it hashes every byte of the checkpoint that it names, as a resume does, and goes on to
+    the one before where one is wrong. From any other it fetches none: `argosy checkpoint verify` does. Nothing changes.
 
     \b
     Example:
