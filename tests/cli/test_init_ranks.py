@@ -40,8 +40,9 @@ def test_a_rank_of_the_node_is_none_of_a_group_of_several(read) -> None:
     assert (ranks(found), "one node only" in said) == ((1, 2), True)
 
 
-def test_a_file_for_each_rank_lies_on_its_node(read) -> None:
-    script = f"{PARSER}{GROUP})\ndef save(rank):\n    {STATE}os.path.join('o', f'last.{{rank}}.pt'))\n"
+@pytest.mark.parametrize("name", ["f'last.{rank}.pt'", "'queue' + str(rank) + '.pth'"])
+def test_a_file_for_each_rank_lies_on_its_node(name: str, read) -> None:
+    script = f"{PARSER}{GROUP})\ndef save(rank):\n    {STATE}os.path.join('o', {name}))\n"
     _, found, said = read(f"{script}save(torch.distributed.get_rank())\n")
     assert (ranks(found), "names a file for each rank" in said) == ((1, 2), True)
 

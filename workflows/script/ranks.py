@@ -22,7 +22,7 @@ _CLASSES = frozenset({"Accelerator", "Fabric", "DDPStrategy", "FSDPStrategy"})
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard"})
 _PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
-_OF_RANK = re.compile(r"\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*\.(pth?|ckpt|bin)'$")
+_OF_RANK = re.compile(r"(\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*|\+ [^+]*rank(?!ing)[^+]*\+ '[^']*)\.(pth?|ckpt|bin)'$")
 _BY_NUMBER = re.compile(r"(?i)rank[_-]?\*")
 _BY_JAX = "jax.distributed.initialize"
 _WITHOUT_TORCH = ("jax", "flax", "tensorflow", "xgboost", "lightgbm")
@@ -112,7 +112,11 @@ def rank_files(patterns: Sequence[str]) -> list[str]:
 
 def _files_of_ranks(source: Source) -> str:
     """Where each rank saves a file of its own, as ``f"{name}.{rank}.pth"``: each node's disk holds a part."""
-    names = (node for node in source.nodes if isinstance(node, ast.JoinedStr) and _OF_RANK.search(ast.unparse(node)))
+    names = (
+        node
+        for node in source.nodes
+        if isinstance(node, ast.JoinedStr | ast.BinOp) and _OF_RANK.search(ast.unparse(node))
+    )
     return next((f"{source.where(node)} names a file for each rank, each on its node's disk" for node in names), "")
 
 
