@@ -51,6 +51,12 @@ class OneOf:
     values: tuple[Value, ...]
 
 
+class Untold(list[Any]):
+    """The empty list that a flag has which is not given: what fills it elsewhere changes it."""
+
+    flag: Flag
+
+
 class Table(dict[Any, Any]):
     """A dict whose keys are attributes, too, as EasyDict and yacs make them."""
 

@@ -21,6 +21,7 @@ from argosy.workflows.script.domain import (
     ModuleValue,
     OneOf,
     Unknown,
+    Untold,
     Value,
     bounded,
     choices,
@@ -149,6 +150,8 @@ class Expressions(Names):
         left, right = self.evaluate(node.left, frame), self.evaluate(node.comparators[0], frame)
         if len(node.ops) > 1:
             return Unknown()
+        if isinstance(right, Untold) and not right and isinstance(node.ops[0], ast.In):
+            return Absent(right.flag, False)
         flags = [each.flag for each in (left, right) if isinstance(each, Absent)]
         found = self.lifted(lambda a, b: self._compared(node.ops[0], a, b), left, right)
         if flags and isinstance(found, bool):

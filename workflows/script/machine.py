@@ -22,6 +22,7 @@ from argosy.workflows.script.domain import (
     FunctionValue,
     ModuleValue,
     Unknown,
+    Untold,
     Value,
     join,
 )
@@ -250,6 +251,9 @@ class Machine(Answers):
             self._flags[name] = replace(flag, node=None)  # it may ask for itself
             value = self._default(flag)
             self._flags[name] = flag
+            if value == [] and not isinstance(value, Untold):
+                value = Untold()
+                value.flag, self.seen[flag.node] = flag, [value]
             return Absent(flag, value) if isinstance(value, int | float) and value < 0 else value
         value = typed(flag.default) if flag.default else "" if flag.default == "" else None
         if not flag.takes_value or not value or (isinstance(value, int | float) and value < 0):
