@@ -19,3 +19,53 @@ def test_a_save_at_the_steps_of_an_empty_list_is_none(argosy, tmp_path) -> None:
         (tmp_path / "train.py").write_text(script)
         code, out, err = argosy("init", "train.py", "--force", *words)
         assert (code, 'include = ["chkpnt*.pth"]' in out) == (0, True), err
+
+
+NETS = """\
+p.add_argument('--resume', type=lambda text: text == 'True', default=False)
+a = p.parse_args()
+gen, dis = Net(), Net()
+optim = torch.optim.Adam(list(gen.parameters()) + list(dis.parameters()))
+def begin(folder, step):
+    state = torch.load(os.path.join(folder, 'n_%07d.pt' % step))
+    gen.load_state_dict(state['gen'])
+    dis.load_state_dict(state['dis'])
+first = 1
+if a.resume:
+    found = sorted(glob.glob('o/model/*.pt'))
+    first = int(found[-1].split('_')[-1][:-3])
+    begin('o/model', first)
+for step in range(first, 9):
+    gen.train()
+    loss.backward()
+    optim.step()
+    torch.save({'gen': gen.state_dict()}, 'o/n_latest.pt')
+    torch.save({'gen': gen.state_dict()}, os.path.join('o/model', 'n_%07d.pt' % step))
+"""
+
+
+def test_of_several_places_that_is_kept_which_is_read_again(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(FLAGS + NETS)
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'path = "o/model"\n' in out, 'include = ["n_*.pt"]\n' in out) == (0, True, True), out + err
+    assert "nothing seen loads an optimizer's state, which begins anew" in out
+
+
+def test_an_optimizer_with_a_load_of_its_own_may_be_given_its_state(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        FLAGS + NETS.replace("    dis.load_state", "    optim.load(state)\n    dis.load_state")
+    )
+    assert "nothing seen loads" not in argosy("init", "train.py")[1]
+
+
+def test_a_count_that_numpy_keeps_in_a_text_belongs_to_the_checkpoint(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        f"{FLAGS}p.add_argument('--continue_train', action='store_true')\na = p.parse_args()\npath = 'o/iter.txt'\n"
+        "start = 0\nif a.continue_train:\n    start = int(np.loadtxt(path))\n"
+        "    net.load_state_dict(torch.load('o/net.pth'))\n"
+        "optim = torch.optim.Adam(net.parameters())\nfor epoch in range(start, 9):\n"
+        "    torch.save(net.state_dict(), 'o/net.pth')\n    np.savetxt(path, [epoch])\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'include = ["net.pth", "iter.txt"]' in out) == (0, True), out + err
+    assert "nothing seen loads an optimizer's state, which begins anew" in out

@@ -225,7 +225,11 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
             f"SCRIPT: {states[0].where} saves what it goes on from outside the folder that it runs in "
             f"({states[0].folder}), which is all that is kept; write a folder below that one there"
         )
-    first = usable[0]
+    # Of several places the one that is read again.
+    again = {each.glob for each in facts.seen_loads}
+    first = min(
+        usable, key=lambda each: (not each.whole, again.isdisjoint((each.folder, f"{each.folder}/{each.pattern}")))
+    )
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
     way = facts.resume_flag()
     if way is not None and way.attribute in facts.newest:

@@ -13,7 +13,7 @@ from argosy.workflows.cli.init_account import STEP, account, stands_for, words_o
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
-from argosy.workflows.script.resuming import COUNTS, NUMBERED
+from argosy.workflows.script.resuming import COUNTS, NUMBERED, STATE
 from argosy.workflows.script.trainer import TrainerFacts
 
 OURS = "argosy.pt"
@@ -43,7 +43,8 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         of_them = f"{{newest:{states[0]}}}"
         words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
     goes_on = bool(words or facts.loads)
-    bare = words and facts.models_only
+    bare = words and facts.not_loaded
+    counts_on = facts.not_loaded == STATE or (facts.loop is not None and not facts.loop.anew)
     if facts.at_end and not goes_on:
         why = f"{facts.at_end} saves only when its loop has ended; {why}"
     elif facts.at_end:
@@ -53,7 +54,8 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         why += f"; but {facts.loop.where} counts from {facts.loop.first} whatever was loaded: a restart takes all turns"
         why += f" again, unless {facts.loop.counter} is saved and loaded, too"
     if bare and not facts.at_end:
-        why += "; but nothing seen loads an optimizer's state or a step: a restart begins anew with that model"
+        why += f"; but nothing seen loads {STATE}"
+        why += ", which begins anew" if counts_on else " or a step: a restart begins anew with that model"
         wanted = True
     return words, f"{why}{_lines_of(facts, folder) if wanted else ''}"
 

@@ -42,6 +42,8 @@ def _opened(call: ast.Call) -> tuple[ast.expr | None, bool]:
     name, method = last_name(call.func), isinstance(call.func, ast.Attribute)
     if name in ("write_text", "read_text") and isinstance(call.func, ast.Attribute):
         return call.func.value, name == "write_text"
+    if name in ("savetxt", "loadtxt") and call.args:  # numpy's
+        return call.args[0], name == "savetxt"
     if name != "open":
         return None, False
     mode = plain(argument(call, "mode", 0 if method else 1)) or "r"

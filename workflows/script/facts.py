@@ -71,7 +71,7 @@ class ScriptFacts:
     files: frozenset[str] = frozenset()
     """The flags that name the file that is loaded."""
     tells: bool = False  # whether a callback of ours tells each step
-    models_only: bool = False  # whether it gives no state to anything but models
+    not_loaded: str = ""  # what it does not load, where it gives no state to anything but models
     at_end: str = ""  # where it saves, if that is only behind the loops that train
     loop: Loop | None = None
     """Where it counts its epochs or steps; none where a library owns the ranks,

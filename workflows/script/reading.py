@@ -31,8 +31,8 @@ from argosy.workflows.script.resuming import (
     folder_flags,
     goes_on,
     loading_flag,
-    loads_models_only,
     model_flag,
+    not_loaded,
     words_for_newest,
 )
 from argosy.workflows.script.saves import folder_lacks, saves
@@ -147,7 +147,7 @@ def _facts(
         seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in unclear}),
         at_end=at_end(source, values, places) if trainer is None else "",
-        models_only=trainer is None and loads_models_only(source, values),
+        not_loaded=not_loaded(source, values) if trainer is None else "",
     )
 
 

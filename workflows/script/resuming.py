@@ -22,8 +22,9 @@ NUMBERED = re.compile(r"^(resume|restore|restart|continue|load)_(from_)?(step|it
 GOES_ON = re.compile(r"(?i)opt(\w*)?(\[\w+\])?\.load_state_dict|load_state_dict\([^)]*optim")
 _READS = re.compile(r"^(?!DataLoader)\w*(load(?!er)|restore|resume)|^from_(pretrained|checkpoint)")
 _MODELS = re.compile(r"(?i)model|net|module|ema|encoder|decoder|generator|discriminator|critic|actor|policy")
-_PARTS = re.compile(r"\[f?['\"]\w*(opt|epoch|step|iter)\w*['\"]\](?!\s*=)")
+_PARTS = re.compile(r"\[f?['\"]\w*(opt|epoch|step|iter)\w*['\"]\](?!\s*=)|(loadtxt)\(")
 """What is taken of a state that was saved."""
+STATE = "an optimizer's state"
 LOADS = ("load", "load_weights", "load_file", "load_checkpoint", "load_model")
 _NEWEST = "latest_checkpoint"
 """TensorFlow's, of a folder: all that was saved is restored of it."""
@@ -63,20 +64,24 @@ def goes_on(source: Source) -> bool:
     return any(GOES_ON.search(ast.unparse(each)) for each in source.nodes if isinstance(each, ast.Module))
 
 
-def loads_models_only(source: Source, values: Values) -> bool:
-    """Whether a script that trains with torch's optimizers gives no state to anything but models, as far as it is seen:
-    what it reads is read by its own functions, and no library is asked to.
+def not_loaded(source: Source, values: Values) -> str:
+    """What a script does not load that trains with torch's optimizers, and gives no state to anything but models, as
+    far as it is seen: what it reads is read by its own functions, and no library is asked to; "" where it may.
     """
-    own = values.bindings.functions
+    own = {*values.bindings.functions, "loadtxt"}
+    text = "".join(ast.unparse(each) for each in source.nodes if isinstance(each, ast.Module))
     for call in source.calls:
         name = last_name(call.func)
         owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         if _READS.search(name) and name not in own and not (
-            name in ("load", "load_file") or (name == "load_state_dict" and _MODELS.search(owner))
+            (name in ("load", "load_file") and "opt" not in owner)
+            or (name == "load_state_dict" and (_MODELS.search(owner) or f"{owner}.parameters()" in text))
         ):  # fmt: skip
-            return False
-    text = "".join(ast.unparse(each) for each in source.nodes if isinstance(each, ast.Module))
-    return "torch.optim" in text and not _PARTS.search(text)
+            return ""
+    parts = {each for found in _PARTS.findall(text) for each in found}
+    if "torch.optim" not in text or "opt" in parts:
+        return ""
+    return STATE if parts else f"{STATE} or a step"
 
 
 def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] | None:
