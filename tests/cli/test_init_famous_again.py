@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 FLAGS = "import argparse, glob, os, torch\nimport numpy as np\np = argparse.ArgumentParser()\n"
 
 
@@ -69,3 +71,43 @@ def test_a_count_that_numpy_keeps_in_a_text_belongs_to_the_checkpoint(argosy, tm
     code, out, err = argosy("init", "train.py")
     assert (code, 'include = ["net.pth", "iter.txt"]' in out) == (0, True), out + err
     assert "nothing seen loads an optimizer's state, which begins anew" in out
+
+
+LIGHTNING = """\
+import hydra, torch
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.plugins import CheckpointIO
+class Own(CheckpointIO):
+    pass
+@hydra.main(config_path='.', config_name='main')
+def main(cfg):
+    saver = ModelCheckpoint(monitor='val_accuracy', mode='max', save_last=True)
+    trainer = MADE
+    trainer.fit(model, ckpt_path=cfg.ckpt_path)
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (
+            "hydra.utils.instantiate(cfg.trainer, callbacks=[saver])",
+            "--opaque out --include GLOB -- hydra.run.dir=out`",
+        ),
+        ("pl.Trainer(callbacks=[saver], plugins=[Own()])", "line 5 has a CheckpointIO of its own: name the folder"),
+    ],
+)
+def test_no_line_to_write_is_given_of_lightning_that_would_not_hold(made: str, said: str, argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(LIGHTNING.replace("MADE", made))
+    (tmp_path / "main.yaml").write_text("ckpt_path: null\ntrainer:\n  _target_: pytorch_lightning.Trainer\n")
+    code, _, err = argosy("init", "train.py")
+    assert (code, said in err, "val_accuracy" in err, "last.ckpt" in err) == (2, True, False, False), err
+
+
+def test_what_a_saver_is_told_to_watch_is_no_place(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        f"{FLAGS}from other import Checkpointer\nsaver = Checkpointer(monitor='loss')\nsaver.run()\n"
+    )
+    assert "loss*" not in argosy("init", "train.py")[2]

@@ -18,6 +18,8 @@ _LOADERS = ("torch", "pickle", "joblib", "safetensors", "jax", "np", "numpy")
 _DEEPEST = 3
 _LONGEST = 120
 _SAVES = re.compile(r"^save_(checkpoint|ckpt|state)")
+_PLACE = re.compile(r"dir|path|file|folder|name|root|out|prefix")
+"""So are the arguments called that may be one."""
 _SAVER = re.compile(r"(?i)(saver|checkpoint(er|callback)?|snapshot(ter)?)$")
 
 
@@ -78,7 +80,9 @@ def _by_its_name(source: Source, values: Values) -> Iterator[Seen]:
     """What a library of which nothing is known is given, where its class is called a saver."""
     for call in (each for each in source.calls if (_SAVER.search(last_name(each.func)) and source.origin(each.func))
                  or _SAVES.search(last_name(each.func))):  # fmt: skip
-        given = [each for each in (*call.args, *(word.value for word in call.keywords))
+        words = (word.value for word in call.keywords
+                 if not isinstance(word.value, ast.Constant) or _PLACE.search(word.arg or ""))  # fmt: skip
+        given = [each for each in (*call.args, *words)
                  if not isinstance(each, ast.Constant) or isinstance(each.value, str)]  # fmt: skip
         shown = (each for each in given if values.guesses(each) or _is_named(_shape(each, values)))
         place = next((each for each in shown if not isinstance(each, ast.JoinedStr)), None)

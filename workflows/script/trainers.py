@@ -133,13 +133,17 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     bare = saver is not None and _is_true(_setting(saver, "save_weights_only"))
     folder = None if bare else folder
     globs = (*include, *(f"{each}/**/*" for each in include)) if _may_be_folders(source) else include
+    plugins = (each for each in source.nodes if isinstance(each, ast.ClassDef)
+               and any(last_name(base).endswith("CheckpointIO") for base in each.bases))  # fmt: skip
+    own = next((f"{source.where(each)} has a CheckpointIO of its own: name the folder with --opaque FOLDER, and what "
+                "it goes on from with --resume-arg" for each in plugins), "")  # fmt: skip
     return TrainerFacts(
         library=f"lightning.{last_name(trainer.func)}",
         where=source.where(saver or trainer),
         folder=folder,
-        remedy="write the lines above into it, and call argosy init again",
+        remedy=own or "write the lines above into it, and call argosy init again",
         lacks="saves weights only, which it cannot go on from" if bare else _SOME.lacks,
-        lines=_lines(source, trainer),
+        lines="" if own else _lines(source, trainer),
         include=globs,
         unit=_unit(saver) if include[0] == "*.ckpt" else (),
         newest=_last(saver, include[0]),
@@ -203,14 +207,16 @@ def _setting_of_fit(calls: Sequence[ast.Call], trainer: ast.Call) -> list[str]:
 def _composed(source: Source, settings: Settings) -> TrainerFacts | None:
     """Lightning as Hydra's files have it: ``hydra.utils.instantiate(cfg.trainer)``."""
     made = next((call for call in source.calls if last_name(call.func) == "instantiate"), None)
-    if made is None or settings.saver is None:
+    saver = next((call for call in source.calls if last_name(call.func) == "ModelCheckpoint"), None)
+    if made is None or (settings.saver is None and saver is None):
         return None
-    folder = settings.resolved(str(settings.saver.get("dirpath") or "*"))
+    folder = settings.resolved(str((settings.saver or {}).get("dirpath") or "*"))
+    say = f"argosy init SCRIPT{' --opaque out --include GLOB' * (settings.saver is None)} -- {RUN_DIR}=out"
     return TrainerFacts(
         library="lightning.Trainer",
         where=source.where(made),
         folder=None if "*" in folder else folder,
-        remedy=f"give all starts one, as in `argosy init SCRIPT -- {RUN_DIR}=out`, or name it with --opaque FOLDER",
+        remedy=f"give all starts one, as in `{say}`, or name it with --opaque FOLDER",
         include=("*.ckpt",),
         resume_flags=("ckpt_path", "resume_from_checkpoint"),
         resumes=resumes_by(source.calls, "fit", "ckpt_path"),
