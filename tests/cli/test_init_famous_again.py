@@ -111,3 +111,31 @@ def test_what_a_saver_is_told_to_watch_is_no_place(argosy, tmp_path) -> None:
         f"{FLAGS}from other import Checkpointer\nsaver = Checkpointer(monitor='loss')\nsaver.run()\n"
     )
     assert "loss*" not in argosy("init", "train.py")[2]
+
+
+TRAINER = """\
+import torch
+class Trainer:
+    def __init__(self):
+        self.net = Net()
+        self.opt = torch.optim.Adam(self.net.parameters())
+    def modes(self):
+        for m in NETS:
+            m.train()
+    def train(self):
+        for self.epoch in range(9):
+            self.turn()
+            torch.save(self.net.state_dict(), 'o/net.pth')
+    def turn(self):
+        self.modes()
+        loss.backward()
+        self.opt.step()
+Trainer().train()
+"""
+
+
+def test_the_modules_that_are_put_into_training_have_a_train_of_their_own(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(TRAINER.replace("NETS", "(self.net,)"))
+    code, out, err = argosy("init", "train.py")
+    assert (code, "for self.epoch in range(start, 9):" in out) == (0, True), out + err
+    assert '{"self.net": self.net.state_dict(), "self.opt": self.opt.state_dict(), "self.epoch": self.epoch}' in out

@@ -153,6 +153,8 @@ def _inside(
             if method:
                 inner["self"] = _renamed(call.func.value, names) if isinstance(call.func, ast.Attribute) else None
             for each in ast.walk(function):
+                turned = ast.walk(each.target) if isinstance(each, ast.For | ast.comprehension) else ()
+                inner |= {one.id: None for one in turned if isinstance(one, ast.Name)}  # one of several
                 if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
                     shown = _named(each.value, inner) if isinstance(each.value, ast.Name | ast.Attribute) else None
                     inner.setdefault(each.targets[0].id, None if shown is None else _parsed(shown))

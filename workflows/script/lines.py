@@ -112,10 +112,13 @@ def chains(
             inside.append(above)
         if isinstance(above, Function):
             within = entered | {above}
-            for call in values.bindings.calls_of(above):
-                known = call in source.calls and values.machine.comes_to(call)
-                if known and source.function_of(call) not in within and means(call, above, source, values.bindings):
-                    yield from ([*inside, *more] for more in chains(call, source, values, within))
+            known = [call for call in values.bindings.calls_of(above) if call in source.calls
+                     and values.machine.comes_to(call) and means(call, above, source, values.bindings)]  # fmt: skip
+            onward = [more for call in known if source.function_of(call) not in within
+                      for more in chains(call, source, values, within)]  # fmt: skip
+            yield from ([*inside, *more] for more in onward)
+            if known and not onward:
+                return  # it only leads back, as m.train() does, which is another's method
             break
     yield inside
 
@@ -124,7 +127,7 @@ def turns(loop: ast.For, source: Source, values: Values) -> tuple[ast.stmt, ast.
     """What holds the ``range(...)`` of ``for epoch in tqdm(range(...))``, of ``with trange(...) as steps``, and of
     ``epochs = tqdm(range(...))``.
     """
-    if not isinstance(loop.target, ast.Name):
+    if not isinstance(loop.target, ast.Name | ast.Attribute):
         return None
     if (call := _range(loop.iter)) is not None:
         return loop, call
