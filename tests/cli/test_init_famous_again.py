@@ -139,3 +139,14 @@ def test_the_modules_that_are_put_into_training_have_a_train_of_their_own(argosy
     code, out, err = argosy("init", "train.py")
     assert (code, "for self.epoch in range(start, 9):" in out) == (0, True), out + err
     assert '{"self.net": self.net.state_dict(), "self.opt": self.opt.state_dict(), "self.epoch": self.epoch}' in out
+
+
+def test_a_loop_that_counts_from_0_is_told_of_whatever_it_trains(argosy, tmp_path) -> None:
+    loads = "        if a.resume:\n            self.opt.load_state_dict(torch.load(a.resume)['opt'])\n    def modes"
+    made = TRAINER.replace("NETS", "self.nets.values()").replace("self.net.parameters()", "params(self.nets)")
+    made = made.replace("self.net.state_dict(), 'o/net", "{'opt': self.opt.state_dict()}, 'o/net")
+    flags = f"{FLAGS}p.add_argument('--resume', default='')\na = p.parse_args()\n"
+    (tmp_path / "train.py").write_text(flags + made.replace("    def modes", loads))
+    code, out, err = argosy("init", "train.py")
+    assert (code, "counts from 0 whatever was loaded" in out) == (0, True), out + err
+    assert "unless self.epoch is saved and loaded, too" in out

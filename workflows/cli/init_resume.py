@@ -44,15 +44,15 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
     goes_on = bool(words or facts.loads)
     bare = words and facts.not_loaded
-    counts_on = facts.not_loaded == STATE or (facts.loop is not None and not facts.loop.anew)
+    counts_on = facts.not_loaded == STATE or (facts.counting is not None and not facts.counting.anew)
     if facts.at_end and not goes_on:
         why = f"{facts.at_end} saves only when its loop has ended; {why}"
     elif facts.at_end:
         why += f"; but {facts.at_end} saves only when its loop has ended: what is killed before begins anew"
         wanted = True
-    elif goes_on and not bare and facts.trainer is None and facts.loop is not None and facts.loop.anew:
-        why += f"; but {facts.loop.where} counts from {facts.loop.first} whatever was loaded: a restart takes all turns"
-        why += f" again, unless {facts.loop.counter} is saved and loaded, too"
+    elif goes_on and not bare and facts.trainer is None and (loop := facts.counting) is not None and loop.anew:
+        why += f"; but {loop.where} counts from {loop.first} whatever was loaded: a restart takes all turns"
+        why += f" again, unless {loop.counter} is saved and loaded, too"
     if bare and not facts.at_end:
         why += f"; but nothing seen loads {STATE}"
         why += ", which begins anew" if counts_on else " or a step: a restart begins anew with that model"

@@ -76,6 +76,7 @@ class ScriptFacts:
     loop: Loop | None = None
     """Where it counts its epochs or steps; none where a library owns the ranks,
     whose own calls save and load."""
+    counting: Loop | None = None  # the same, whatever it trains
     written: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The value of a setting -> its whole key and its file."""
     unread: frozenset[str] = frozenset()

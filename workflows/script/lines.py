@@ -92,12 +92,12 @@ def _every(end: int | None) -> int:
     return _EVERY if end is None else max(1, min(_EVERY, end // 10))
 
 
-def loop_of(source: Source, values: Values, distributed: bool) -> Loop | None:
-    """The outermost loop that counts and trains; None where it cannot be told."""
+def loop_of(source: Source, values: Values, distributed: bool, bare: bool = False) -> Loop | None:
+    """The outermost loop that counts and trains; None where it cannot be told. ``bare``: whatever it trains."""
     for call in source.calls:
         if last_name(call.func) in LEARNS and values.machine.comes_to(call):
             around = max(chains(call, source, values), key=len, default=[])
-            if around and (found := _described(around[-1], source, values, distributed)) is not None:
+            if around and (found := _described(around[-1], source, values, distributed, bare)) is not None:
                 return found
     return None
 
@@ -148,14 +148,14 @@ def _range(node: ast.expr) -> ast.Call | None:
     return next(found, None)
 
 
-def _described(loop: Turning, source: Source, values: Values, distributed: bool) -> Loop | None:
+def _described(loop: Turning, source: Source, values: Values, distributed: bool, bare: bool) -> Loop | None:
     states = () if again(loop, source, values) else (*dict.fromkeys(learned(loop, source, values)),)
     itself = {target for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets
              if ast.unparse(node.value).startswith(f"{ast.unparse(target)}.")}  # fmt: skip  # net = net.train()
     inside = {ast.unparse(each) for each in ast.walk(loop)
               if isinstance(getattr(each, "ctx", None), ast.Store) and each not in itself}  # fmt: skip
     # What each turn makes anew, as the folds of a cross-validation, is not there before it.
-    if not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states):
+    if not bare and (not states or any(name == one or name.startswith(f"{one}.") for one in inside for name in states)):
         return None
     zero = (call for call in source.calls if last_name(call.func) == "ZeroRedundancyOptimizer")
     if any(map(values.machine.calls.get, zero)):

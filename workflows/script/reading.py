@@ -133,6 +133,7 @@ def _facts(
         files=file_flags(source, values),
         endings=endings(source, values),
         loop=_loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None),
+        counting=loop_of(source, values, False, bare=True),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
