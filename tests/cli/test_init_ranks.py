@@ -44,7 +44,7 @@ def test_a_rank_of_the_node_is_none_of_a_group_of_several(read) -> None:
 def test_a_file_for_each_rank_lies_on_its_node(name: str, read) -> None:
     script = f"{PARSER}{GROUP})\ndef save(rank):\n    {STATE}os.path.join('o', {name}))\n"
     _, found, said = read(f"{script}save(torch.distributed.get_rank())\n")
-    assert (ranks(found), "names a file for each rank" in said) == ((1, 2), True)
+    assert (ranks(found), "names a file for each rank" in said, "write unit" in said) == ((1, 2), True, False)
 
 
 def test_the_rank_that_an_older_launcher_gives_is_written(read) -> None:

@@ -20,7 +20,7 @@ from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
 from argosy.workflows.script.places import SavedAt, fixed
-from argosy.workflows.script.ranks import rank_files
+from argosy.workflows.script.ranks import EACH_RANK, rank_files
 from argosy.workflows.script.saves import DCP
 from argosy.workflows.script.values import OUTSIDE
 from argosy.workflows.script.writers import NUMBERED
@@ -84,7 +84,8 @@ def put_checkpoint(
         guess.why.append(_to_be_made(folder))
     counted = [each for each in patterns if "*" in each and "/" not in each] if trainer is None else []
     if patterns:
-        cost = f"if the * counts up, each commit holds all files so far{_only_newest(counted)}"
+        only = "" if EACH_RANK in facts.ranks.node else _only_newest(counted)  # which belong to one save
+        cost = f"if the * counts up, each commit holds all files so far{only}"
         guess.put("include", patterns, cost if counted else "")
     if trainer is None and opaque is None and not include:
         _say_what_is_left(guess, facts, folder, patterns)

@@ -23,6 +23,7 @@ _WRAPPERS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParall
 _PARTED = _WRAPPERS - {"DistributedDataParallel", "DDP"}
 _STARTS = re.compile(r"init_?(process|dist)|initialize_|launch|setup_(dist|ddp)|dist_|ddp_|local_rank|LOCAL_RANK")
 _OF_RANK = re.compile(r"(\{[^{}]*rank(?!ing)[^{}]*\}[^{}]*|\+ [^+]*rank(?!ing)[^+]*\+ '[^']*)\.(pth?|ckpt|bin)'$")
+EACH_RANK = "names a file for each rank"
 _BY_NUMBER = re.compile(r"(?i)rank[_-]?\*")
 _BY_JAX = "jax.distributed.initialize"
 _WITHOUT_TORCH = ("jax", "flax", "tensorflow", "xgboost", "lightgbm")
@@ -117,7 +118,7 @@ def _files_of_ranks(source: Source) -> str:
         for node in source.nodes
         if isinstance(node, ast.JoinedStr | ast.BinOp) and _OF_RANK.search(ast.unparse(node))
     )
-    return next((f"{source.where(node)} names a file for each rank, each on its node's disk" for node in names), "")
+    return next((f"{source.where(node)} {EACH_RANK}, each on its node's disk" for node in names), "")
 
 
 def _groups(source: Source) -> list[ast.Call]:
