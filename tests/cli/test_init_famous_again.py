@@ -150,3 +150,11 @@ def test_a_loop_that_counts_from_0_is_told_of_whatever_it_trains(argosy, tmp_pat
     code, out, err = argosy("init", "train.py")
     assert (code, "counts from 0 whatever was loaded" in out) == (0, True), out + err
     assert "unless self.epoch is saved and loaded, too" in out
+
+
+def test_a_file_that_calls_nothing_trains_nothing(argosy, tmp_path) -> None:
+    (tmp_path / "entry.py").write_text("import torch\ndef train():\n    torch.save({'epoch': 1}, 'o/a.pt')\n")
+    code, _, err = argosy("init", "entry.py")
+    assert (code, "defines train and calls nothing, so nothing would be trained" in err) == (2, True), err
+    (tmp_path / "entry.py").write_text((tmp_path / "entry.py").read_text() + "train()\n")
+    assert argosy("init", "entry.py")[0] == 0

@@ -33,6 +33,7 @@ class Trainer:
         torch.save({"EPOCHS_RUN": 1}, self.snapshot_path)
 def main(snapshot_path: str = "snapshot.pt"):
     Trainer(snapshot_path)
+main()
 """
         },
         (".", ["snapshot.pt"], None, "line 5 looks for it and goes on by itself"),

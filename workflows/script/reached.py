@@ -27,6 +27,14 @@ def reached_calls(source: Source) -> list[ast.Call]:
     return [call for call in source.calls if call in found]
 
 
+def only_defined(source: Source) -> str | None:
+    """The last function of a script that calls none, as the entry of an installed command does; None of any other."""
+    tree = next(each for each in source.nodes if isinstance(each, ast.Module) and not source.file(each))
+    calls = any(isinstance(each, ast.Call) or getattr(each, "decorator_list", ()) for node in tree.body
+                for each in ([node] if isinstance(node, Definition) else ast.walk(node)))  # fmt: skip
+    return None if calls else next((node.name for node in reversed(tree.body) if isinstance(node, Function)), None)
+
+
 class _Names:
     """What a name or an attribute may stand for, of all that the modules define."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
 from argosy.workflows.script.beside import beside
@@ -24,7 +25,7 @@ from argosy.workflows.script.lines import Loop, loop_of
 from argosy.workflows.script.own_ranks import own_ranks
 from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.ranks import launched, launcher, spread
-from argosy.workflows.script.reached import reached_calls
+from argosy.workflows.script.reached import only_defined, reached_calls
 from argosy.workflows.script.resuming import (
     endings,
     file_flags,
@@ -61,6 +62,9 @@ def read_script(
         InputError: no such file, a folder, too large, not text, or not Python.
     """
     source = read_source(path, folders)
+    if (defined := only_defined(source)) is not None:
+        say = f"name the file that calls it, or write `{defined}()` at its end"
+        raise InputError(f"SCRIPT {path}: defines {defined} and calls nothing, so nothing would be trained; {say}")
     known = len(source.roots)
     for _ in range(2):  # modules in folders that the script adds to its path have flags, too
         source.calls = reached_calls(source)
