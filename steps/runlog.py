@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -189,13 +189,14 @@ class RunLog:
 
 def read_events(store: ObjectStore, prefix: str) -> list[Event]:
     """All events of a run, by time; lines that cannot be parsed are skipped."""
-    return sorted(_lines(store, prefix), key=lambda event: event.time)
+    keys = [info.key for info in store.list(f"{prefix}/events")]
+    return sorted(told_in(read_batches(store, keys), {}), key=lambda event: event.time)
 
 
-def _lines(store: ObjectStore, prefix: str) -> Iterator[Event]:
-    base, latest = f"{prefix}/events", dict[str, float]()
-    for key, data in read_batches(store, [info.key for info in store.list(base)]):
-        for event in parse_batch(data, writer := key[len(base) + 1 :].split("/", 1)[0]):
+def told_in(batches: Iterable[tuple[str, bytes]], latest: dict[str, float]) -> Iterator[Event]:
+    """Events of keys and contents, a writer's in order; ``latest``: when each was last heard, to keep."""
+    for key, data in batches:
+        for event in parse_batch(data, writer := key.rsplit("/", 2)[-2]):
             # A clock that was set back does not turn round what its writer told.
             before = latest.get(writer, event.time)
             latest[writer] = max(event.time, before)

@@ -94,8 +94,9 @@ def _without_steps(record: RunRecord) -> str:
 def _without_training(record: RunRecord) -> str:
     if record.phase in ("Failed", "Error") and failed_step(record) is not None:
         return f"{record.message}." if STOPPED.search(record.message) else _failure(record).strip()
-    said = record.message or (_not_begun(record) if record.name else _counted(record))
-    return said + _held_up(record)
+    ran = f"{count(len(record.nodes), 'step')} ran." if record.nodes else "No step has run."  # a workflow not of ours
+    said = record.message or (_not_begun(record) if record.name else ran)
+    return f"{said.rstrip('.')}.{held}" if (held := _held_up(record)) else said
 
 
 def _not_begun(record: RunRecord) -> str:
@@ -116,9 +117,11 @@ def _held_up(record: RunRecord) -> str:
         return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}."
     # While the next try of a step runs, why the last one ended is all there is to say; a training has more.
     ended = [each for each in record.nodes if record.restarts or each.phase not in ("Pending", "Running")]
-    if record.done or not ended or ended[-1].phase != "Error" or not ended[-1].message:
+    # A failed training tells of itself in its restarts; none has begun where its supervisor found, say, a full disk.
+    how = {"Error": "ended in an error", "Failed": "" if record.restarts or record.stillborn else "failed"}
+    if record.done or not ended or not (said := how.get(ended[-1].phase)) or not ended[-1].message:
         return ""
-    return f" The step {ended[-1].name} ended in an error: {ended[-1].message.rstrip('.')}."
+    return f" The step {ended[-1].name} {said}: {ended[-1].message.rstrip('.')}."
 
 
 def _failure(record: RunRecord) -> str:
@@ -128,11 +131,6 @@ def _failure(record: RunRecord) -> str:
     if stopped(record):
         return f" It was stopped at the step {step.name}."
     return f" The step {step.name} failed" + (f" for {cause}." if (cause := step.cause) else ".")
-
-
-def _counted(record: RunRecord) -> str:
-    """For a workflow that is none of ours."""
-    return f"{count(len(record.nodes), 'step')} ran." if record.nodes else "No step has run."
 
 
 def ending(each: Restart) -> str:

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -157,10 +156,11 @@ class FileStore:
         path = self._path(key)
         part = self.root / _PARTS / uuid.uuid4().hex
         try:
-            if part.parent not in self._durable:
-                self._make(part.parent)
-                _remove_stale(part.parent)
+            first = part.parent not in self._durable
+            self._make(part.parent)
             written = write_durably(part, data)
+            if first:
+                _remove_stale(part)
             self._publish(part, path, publish)
             # Also when another writer was first: who is told that the key exists may rely on it.
             fsync_folder(path.parent)
@@ -256,11 +256,14 @@ def _copy(read: Callable[[int], bytes], write: Callable[[bytes], int]) -> tuple[
     return digest.hexdigest(), size
 
 
-def _remove_stale(parts: Path) -> None:
-    """Remove what killed writers left; a live writer touches its part far more often than this."""
-    for part in parts.iterdir():
+def _remove_stale(fresh: Path) -> None:
+    """Remove what killed writers left; a live writer touches its part far more often than this. By the disk's own
+    clock, which has just stamped ``fresh``: by one that is ahead of it every writer's part is old.
+    """
+    now = fresh.stat().st_mtime
+    for part in fresh.parent.iterdir():
         with contextlib.suppress(OSError):
-            if time.time() - part.stat().st_mtime > _PART_SECONDS:
+            if now - part.stat().st_mtime > _PART_SECONDS:
                 part.unlink()
 
 

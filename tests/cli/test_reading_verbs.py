@@ -474,6 +474,7 @@ def test_a_clock_that_was_set_back_turns_nothing_round(story, tell, argosy) -> N
     _, out, _ = argosy("status")
     assert "Trained to step 40 of 200" in out
     assert "training: step 40 of 200" in out
+    assert " 40/200 " in argosy("ls")[1]
 
 
 def test_a_code_archive_that_was_deleted_is_stored_again(story, tell, argosy, tmp_path) -> None:

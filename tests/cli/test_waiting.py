@@ -129,6 +129,18 @@ def test_why_a_try_ended_is_told_until_a_training_has_more_to_say() -> None:
     assert "pod deleted" not in headline(build_record([began], state))
 
 
+def test_a_training_that_fails_again_and_again_before_it_begins_says_why() -> None:
+    """Six tries had ended on a full disk, of which status and explain said that training had not begun."""
+    full = '{"cause":"disk_full","message":"cannot write shard: No space left on device"}'
+    failed = {**UNSTARTED, "templateName": "train", "displayName": "train(0)", "phase": "Failed", "message": full}
+    nodes = [failed, {**failed, "id": "2", "displayName": "train(1)", "phase": "Running", "message": ""}]
+    state = {"name": "w", "phase": "Running", "annotations": {"argosy.dev/run-name": "r"}, "nodes": nodes}
+    why = "The step train failed: disk_full: cannot write shard: No space left on device."
+    assert headline(build_record([], state)) == f"Training has not begun. {why}"
+    stopped = headline(build_record([], {**state, "message": "stopped by SIGTERM; run it again to resume"}))
+    assert stopped == f"stopped by SIGTERM; run it again to resume. {why}"
+
+
 def test_gangs_that_did_not_start_are_told_before_the_run_gives_up() -> None:
     """Three gangs ended for want of the image while status said that training had not begun."""
     ended = event(9, "restart_ended", restart=0, cause="image_pull", node="node-b", quote="Back-off pulling image")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,18 @@ def test_who_may_write_to_a_volume_may_write_to_what_is_made_on_it(above: int, i
         os.umask(before)
     made = [volume / "store", volume / "store/run/code", volume / "store/.argosy-parts"]
     assert [each.stat().st_mode & 0o7777 for each in made] == [inside] * 3
+
+
+def test_a_clock_that_is_ahead_of_the_disks_leaves_other_writers_their_parts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A machine two hours ahead of the file server removed what others were writing, and their put failed."""
+    parts = tmp_path / "store" / ".argosy-parts"
+    parts.mkdir(parents=True)
+    for name in ("live", "dead"):
+        (parts / name).write_bytes(b"half")
+    os.utime(parts / "dead", (1e9, 1e9))
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 7200)
+    open_store(f"file://{tmp_path}/store").put("key", b"x")
+    assert [path.name for path in parts.iterdir()] == ["live"]

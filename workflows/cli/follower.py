@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argosy.steps.runlog import Event, parse_batch, read_batches
+from argosy.steps.runlog import Event, read_batches, told_in
 from argosy.steps.store.base import ObjectStore
 
 
@@ -15,13 +15,14 @@ class EventFollower:
         """``prefix`` is the run's key prefix."""
         self._store, self._base = store, f"{prefix}/events"
         self._seen: set[str] = set()
+        self._latest: dict[str, float] = {}
 
     def new(self) -> list[Event]:
         """Events of the batches that were written since the last call, by time."""
-        return sorted(self._fresh(), key=lambda event: event.time)
-
-    def _fresh(self) -> Iterator[Event]:
         keys = [info.key for info in self._store.list(self._base) if info.key not in self._seen]
+        return sorted(told_in(self._read(keys), self._latest), key=lambda event: event.time)
+
+    def _read(self, keys: list[str]) -> Iterator[tuple[str, bytes]]:
         for key, data in read_batches(self._store, keys):
             self._seen.add(key)
-            yield from parse_batch(data, key[len(self._base) + 1 :].split("/", 1)[0])
+            yield key, data
