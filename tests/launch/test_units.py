@@ -165,6 +165,10 @@ NOTHING = FileStep(None, None, "file")
         (NOTHING, [(10, 199.99), (15, 300)], (10, "print", 10)),  # told, then saved
         (NOTHING, [(10, 200.02), (11, 300)], (10, "print", 10)),  # so it was, and the word was read late
         (NOTHING, [(10, 199), (11, 200.5)], (10, "print", 10)),  # saved beside the training
+        # Quick steps: 30 told, then saved beside the training; 30 saved, then told; 30 told, measured, then saved.
+        (NOTHING, [(29, 199.98), (30, 199.999), (31, 200.02), (32, 200.04)], (30, "print", 30)),
+        (NOTHING, [(28, 199.95), (29, 199.97), (30, 201.001), (31, 201.02)], (30, "print", 30)),
+        (NOTHING, [(10, 100), (20, 101), (30, 102), (40, 202)], (30, "print", 30)),
         (NOTHING, [], (8, "count", None)),
         (FileStep(None, 9, "file"), [], (9, "file", None)),
     ],
