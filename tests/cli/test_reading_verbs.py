@@ -165,6 +165,8 @@ def test_a_run_is_found_by_its_id_too(story, tell, argosy) -> None:
     (folder / "state.json").write_text(json.dumps(state))
     code, out, _ = argosy("status", "nightly", "--json")
     assert (code, json.loads(out)["run_id"]) == (0, "nightly")
+    for verb in ("status", "ls", "stop"):
+        assert "gpt-abc12 (run id nightly)" in argosy(verb)[1], verb
 
 
 def test_a_runs_own_name_comes_before_another_that_went_on_under_it(story, argosy) -> None:

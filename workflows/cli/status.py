@@ -21,7 +21,7 @@ from argosy.steps.record.story import (
 from argosy.steps.record.summary import summary
 from argosy.steps.record.transport import latest_transports, transport_lines
 from argosy.steps.record.waiting import waiting_sentence
-from argosy.steps.record.wording import count, duration, figure, short, size
+from argosy.steps.record.wording import called, count, duration, figure, short, size
 from argosy.workflows.cli.finding import Run, as_far_as_known, find
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
@@ -66,7 +66,7 @@ def lines(record: RunRecord, now: float) -> list[str]:
     spent = "" if record.started is None or until is None else f", {duration(max(0.0, until - record.started))}"
     if record.silent_since is not None:
         spent = f" for {duration(now - record.silent_since)}"
-    found = [f"{record.workflow}: {label}{spent}", f"  {headline(record)}"]
+    found = [f"{called(record.workflow, record.run_id)}: {label}{spent}", f"  {headline(record)}"]
     found += [f"  {said}"] if (said := silence(record)) else []
     if record.message and not record.duplicate and record.restarts:
         found.append(f"  {record.message}")
