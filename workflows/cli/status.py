@@ -22,7 +22,7 @@ from argosy.steps.record.summary import summary
 from argosy.steps.record.transport import latest_transports, transport_lines
 from argosy.steps.record.waiting import waiting_sentence
 from argosy.steps.record.wording import called, count, duration, figure, short, size
-from argosy.workflows.cli.finding import Run, as_far_as_known, find
+from argosy.workflows.cli.finding import Run, find, known
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder
@@ -47,9 +47,7 @@ def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: P
       argosy status gpt-x7k2p --json | jq .attempts
     """
     run = find(state_dir, run_id, place)
-    record, missing = as_far_as_known(run)
-    if missing:
-        say(f"warning: only what the engine says, its event log cannot be read here: {missing}", err=True)
+    record = known(run)
     if as_json:
         emit(summary(record, str(run.report) if run.report.exists() else ""))
         return
