@@ -274,6 +274,22 @@ def test_where_the_run_has_been_before_is_no_progress(tmp_path: Path) -> None:
     assert counts == [3, 4, 4, 5]
 
 
+def test_a_long_list_of_files_is_hashed_once_a_commit(tmp_path: Path) -> None:
+    class Counted(dict[str, str]):
+        read = 0
+
+        def items(self) -> Any:
+            self.read += 1
+            return super().items()
+
+    labelling, unit, content = Labelling(tmp_path, None), Unit("", {"x": (1, 10**9, 1)}, None), Counted(x="y")
+    label = labelling.label(unit)
+    progress = labelling.progress(unit, label, new=True, content=content)
+    labelling.meta(content, progress)
+    labelling.committed(unit, label, content, progress)
+    assert (progress, content.read) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("saves", "moving", "expected"),
     [
