@@ -27,7 +27,7 @@ from argosy.steps.record.supervisors import supervisors_lost
 from argosy.steps.record.transport import latest_transports, remedies, transport_lines
 from argosy.steps.record.waiting import waiting_sentence
 from argosy.steps.record.wording import count, duration, short
-from argosy.workflows.cli.finding import Run, find, known
+from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.status import ways_on
@@ -59,7 +59,7 @@ def command(run_id: str | None, bundle: Path | None, place: ClusterPlace, as_jso
     run = find(state_dir, run_id, place)
     if bundle is not None:
         return _fetch(run, bundle, as_json)
-    record = known(run)
+    record = run.record()
     told = story(record, run.command("explain", run.name, "--bundle", "DIR"))
     if as_json:
         emit({**summary(record, str(run.report) if run.report.exists() else ""), "story": "\n".join(told)})
