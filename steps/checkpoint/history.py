@@ -49,17 +49,20 @@ class History:
     skipped: tuple[tuple[Commit, str], ...]
     """Newer than the chosen one, each with the reason; pruned ones are not among them."""
 
+    def without(self, damaged: Mapping[str, str]) -> History:
+        """The same, chosen among the others; ``damaged``: digest -> reason, of those whose bytes were read."""
+        return _chosen(self.commits, damaged, self.why)
+
 
 def history(
     log: CommitLog,
     reader: CheckpointReader,
     pins: Pins,
     aside: Mapping[str, str],
-    damaged: Mapping[str, str],
 ) -> History:
     """Read the whole log and look at everything that is live.
 
-    ``aside`` and ``damaged``: digest -> reason; a resume that finds damage sets the checkpoint aside.
+    ``aside``: digest -> reason; a resume that finds damage sets the checkpoint aside.
     """
     entries = log.entries()
     tail = entries[-1] if entries else None
@@ -76,19 +79,17 @@ def history(
     # A start claims its generation before its first step: without an entry there was no start, or it was removed.
     unclaimed = "it has no commit log: it never trained, or its store was emptied"
     none = "nothing was ever committed" if entries else unclaimed
-    return _chosen(commits, walked, damaged, none)
+    return _chosen(commits, {}, none)
 
 
-def _chosen(
-    commits: tuple[Commit, ...], walked: Mapping[int, Candidate], damaged: Mapping[str, str], none: str
-) -> History:
+def _chosen(commits: tuple[Commit, ...], damaged: Mapping[str, str], none: str) -> History:
     skipped: list[tuple[Commit, str]] = []
     for commit in (commit for commit in commits if commit.state != "pruned"):
         if commit.state == "set aside":
             skipped.append((commit, f"set aside: {commit.reason}"))
         elif commit.digest in damaged:
             skipped.append((commit, f"damaged: {damaged[commit.digest]}"))
-        elif walked[commit.seq].checkpoint is None:
+        elif commit.checkpoint is None:
             skipped.append((commit, f"incomplete: {commit.reason}"))
         else:
             comes = "a resume hashes its files, and takes the next where one is damaged"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 from argosy.steps.checkpoint import quarantine
@@ -68,12 +67,9 @@ class CheckpointStore:
             passed = passed or found.entry.digest not in aside
         return None, passed
 
-    def explain(self, damaged: Mapping[str, str] = MappingProxyType({})) -> History:
-        """What became of every commit, which one :meth:`newest` takes and why, and what it skips.
-
-        ``damaged``: digest -> reason, of those whose bytes were read.
-        """
-        return history(self.log, self.reader, self._pins, self.quarantined(), damaged)
+    def explain(self) -> History:
+        """What became of every commit, which one :meth:`newest` takes and why, and what it skips."""
+        return history(self.log, self.reader, self._pins, self.quarantined())
 
     def by_digest(self, digest: str) -> Checkpoint:
         """The committed checkpoint with this digest, its manifest tree verified.

@@ -267,7 +267,7 @@ class Cause(CauseRow):
         "hang",
         ExitCode.TRANSIENT,
         "No step was finished within the watched time.",
-        "Read the stacks in the log of the rank named here; raise deadlines.hang_seconds if steps are that slow.",
+        "Read the stacks in the ranks' logs; raise deadlines.hang_seconds if steps are that slow.",
         RestartRule.HANG,
         Weight.MESSENGER,
     )

@@ -44,6 +44,7 @@ class Labelling:
         self._progress = 0 if restored is None else progress_of(restored)
         self._before = [] if restored is None else _before(restored)
         self._contents = [] if restored is None else [{file.path: file.sha256 for file in restored.files}]
+        self._hashed: tuple[Content | None, str] = (None, "")
         self._saves = 0
         self._label = Label(0 if restored is None else restored.step, "file")
         self._found = self._committed = None if restored is None or found is None else (found.name, found.files)
@@ -105,7 +106,7 @@ class Labelling:
 
     def progress(self, unit: Unit, label: Label, *, new: bool, content: Content | None = None) -> int:
         """The count to commit with; ``new``: see :meth:`is_new`. ``content``: None where it is not known."""
-        if content and _digits(content) in self._before:
+        if content and self._digits(content) in self._before:
             return self._progress
         first = self._restored is not None and self._saves == 0
         named = label.source in ("name", "file") and self._restored is not None and label.step > self._restored.step
@@ -124,14 +125,17 @@ class Labelling:
         self._progress, self._saves = progress, self._saves + 1
         self._contents = [*self._contents[-1:], dict(content)]
 
+    def _digits(self, content: Content) -> str:
+        """Of a long list once, however often it is asked for."""
+        if content is not self._hashed[0]:
+            text = json.dumps(content, sort_keys=True)
+            self._hashed = (content, hashlib.sha256(text.encode()).hexdigest()[:_DIGITS])
+        return self._hashed[1]
+
     def _known(self, content: Content, progress: int) -> list[str]:
         """What will have been progress when this is committed."""
-        news = [_digits(content)] if content and progress > self._progress else []
+        news = [self._digits(content)] if content and progress > self._progress else []
         return [*self._before, *news][-_MOST:]
-
-
-def _digits(content: Content) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
 def _before(checkpoint: Checkpoint) -> list[str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
+from operator import sub
+from statistics import median
 from typing import Literal
 
 from argosy.steps.launch.file_step import FileStep
@@ -15,8 +19,11 @@ _BURST_SECONDS = 1.0
 """What a script prints without flushing is read so late."""
 _SURE = ("own", "line", "report")
 """Kinds of words that are believed against a number in a name."""
-_CLEARLY = 4.0
-"""So many times nearer the word after a save is than the one before, to belong to it."""
+_CLEARLY = 2.0
+"""So many times nearer the word after a save is than the one before, and than words are to each other, to belong to it.
+"""
+_RECENT = 10
+"""Words before a save that tell how far they lie apart; between two of them something else may have been done."""
 Source = Literal["name", "file", "print", "count"]
 
 
@@ -114,15 +121,20 @@ class StepClock:
         return any(word.step == step for word in about)
 
     def _nearest(self, began: float, changed: float) -> Word | None:
-        """The word that belongs to a save: a script tells the step and saves, or saves and tells it."""
+        """The word that belongs to a save: a script tells the step and saves, or saves and tells it. The one after
+        belongs to it when it came at once: not a step's time later, whatever else was done before the save.
+        """
         words = list(self._words)
-        before = next((word for word in reversed(words) if word.when <= began + _LATE_SECONDS), None)
-        later = [word for word in words if word.when > began + _LATE_SECONDS]
-        if not later or later[0].when <= changed:
+        after = bisect_right(words, began, key=lambda word: word.when)
+        before, later = words[after - 1] if after else None, words[after] if after < len(words) else None
+        if later is None or changed >= later.when > began + _LATE_SECONDS:
             return before  # words came while it was written: it is saved beside the training
         if before is None:
-            return None
-        return later[0] if _CLEARLY * (later[0].when - changed) < began - before.when else before
+            return later if later.when <= began + _LATE_SECONDS else None
+        recent = [word.when for word in words[max(0, after - _RECENT) : after]]
+        apart = median(map(sub, recent[1:], recent)) if len(recent) > 1 else math.inf
+        late = later.when - (changed if later.when > changed else began)
+        return later if _CLEARLY * late < min(began - before.when, apart) else before
 
     def _believed(self, word: Word) -> bool:
         """A bar is, when it has advanced since the save before, and did not merely come to its end."""

@@ -11,10 +11,10 @@ from argosy.steps.bench_comm import ENDING
 from argosy.steps.contract.causes import Cause
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import Injected, RunRecord, StepNode
-from argosy.steps.record.goodput import lost_at_end_of, lost_steps, redone_steps
+from argosy.steps.record.goodput import in_words, lost_at_end_of, lost_steps, redone_steps
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.termination import STOPPED, held_up
-from argosy.steps.record.wording import clock, count, duration, figure, percent, short, size
+from argosy.steps.record.wording import clock, count, duration, figure, short, size
 
 OFTEN = 3
 """A cause that comes oftener is told at once, however far the run comes."""
@@ -282,8 +282,7 @@ def goodput_sentence(record: RunRecord) -> str:
             read = "one step was" if any(each.points for each in record.restarts) else "no step was"
             return f"not known: {read} read from what the script printed (see argosy explain-config progress_pattern)"
         return ""
-    waiting = f", {percent(goodput.waiting / goodput.wall)} into waiting for data" if goodput.waiting else ""
-    return f"{percent(goodput.ratio)} of {duration(goodput.wall)} went into steps that were kept{waiting}"
+    return in_words(goodput)
 
 
 def streaming_sentence(record: RunRecord) -> str:

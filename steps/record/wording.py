@@ -33,6 +33,11 @@ def short(digest: str) -> str:
     return digest.removeprefix("sha256:")[:12]
 
 
+def called(workflow: str, run_id: str | None) -> str:
+    """A run by its workflow's name, and by the run id where that was given: several may go on under one."""
+    return workflow if not run_id or run_id == workflow else f"{workflow} (run id {run_id})"
+
+
 def percent(ratio: float) -> str:
     """``93.4%``; never rounded up to 100."""
     return "100%" if ratio >= 1 else f"{min(99.9, ratio * 100):.1f}%"

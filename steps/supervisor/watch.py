@@ -17,7 +17,7 @@ from argosy.steps.supervisor.pod_view import PodView, holder, uncommitted
 from argosy.steps.supervisor.slowness import Slowness, SlowRank
 from argosy.steps.verdict import PodFact, Verdict, judge
 from argosy.steps.verdict.evidence import read_lines
-from argosy.steps.verdict.standing import one_apart
+from argosy.steps.verdict.standing import one_apart, where_all_stand
 
 STACKS_SECONDS = 3.0
 """After a hang was seen, ranks have so long to print their stacks and end."""
@@ -264,7 +264,7 @@ class Watch:
         error = Trouble(cause=Cause.HANG, quote=quote, step=self.step)
         found = self._apart()
         if found is None:
-            return error
+            return replace(error, quote=quote + where_all_stand(self.endings()))
         rank, text = found
         by_index = {view.state.index: view.state for view in self._pods.values()}
         state = by_index[rank // self._nproc]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -22,13 +21,13 @@ class LibraryRequest(NamedTuple):
 class LibrarySigner:
     """Makes requests for one bucket; the same verbs as :class:`argosy.steps.transfer.wire.signing.Signer`."""
 
-    def __init__(self, settings: S3Settings, keys: Keys | None, *, now: Callable[[], float] = time.time) -> None:
-        """``keys`` None: anonymous. ``now``: seconds since 1970."""
+    def __init__(self, settings: S3Settings, keys: Keys | None) -> None:
+        """``keys`` None: anonymous."""
         from awscrt import auth  # 30 ms, which only who signs with it waits for
 
         base = urlsplit(settings.base)
         self._host, self._path = base.netloc, quote(unquote(base.path), safe="/")
-        self._settings, self._now = settings, now
+        self._settings = settings
         self.skew = 0.0
         self._identity = None
         if keys is not None:
@@ -58,7 +57,7 @@ class LibrarySigner:
             credentials_provider=self._identity,
             region=self._settings.region,
             service="s3",
-            date=datetime.fromtimestamp(self._now() + self.skew, UTC),
+            date=datetime.fromtimestamp(time.time() + self.skew, UTC),
             use_double_uri_encode=False,
             should_normalize_uri_path=False,
             signed_body_value=EMPTY_SHA256,

@@ -50,8 +50,8 @@ def _who(ending: Ending) -> str:
     return f"rank {ending.rank}" + (f" on {ending.node}" if ending.node else "")
 
 
-def _plain(cause: Cause, quote: str, weight: Weight = Weight.ROOT) -> Evidence:
-    return Evidence(cause, quote, weight, cause.exit_code)
+def _plain(cause: Cause, quote: str) -> Evidence:
+    return Evidence(cause, quote, Weight.ROOT, cause.exit_code)
 
 
 def _signalled(ending: Ending, number: int, said: Evidence | None, pods: Sequence[PodFact]) -> Evidence:

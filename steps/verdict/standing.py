@@ -24,6 +24,9 @@ _STATES = {
 """/proc/PID/stat, https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html"""
 
 
+_MOST_PLACES = 3  # more of them are in the ranks' logs
+
+
 @dataclass(frozen=True)
 class Standing:
     """Where a rank stands: the innermost line of its own code, and whether it waits for peers below that."""
@@ -74,3 +77,20 @@ def one_apart(endings: Sequence[Ending]) -> Standing | None:
         [each for each in stand if comparable and each.place and places[each.place] == 1],
     )
     return next((kind[0] for kind in kinds if len(kind) == 1 and len(stand) > 1), None)
+
+
+def where_all_stand(endings: Sequence[Ending]) -> str:
+    """As the end of a sentence, of a hang in which nobody is apart: the places of all, where these are few."""
+    places: dict[str, list[int]] = {}
+    for each in sorted(map(standing_of, endings), key=lambda each: each.rank):
+        places.setdefault(each.place, []).append(each.rank)
+    if "" in places or not 0 < len(places) <= _MOST_PLACES:
+        return ""
+    if len(endings) > 1 == len(places):
+        return f"; every rank stands at {next(iter(places))}"
+    return "; " + ", ".join(f"{_called(ranks)} at {place}" for place, ranks in places.items())
+
+
+def _called(ranks: Sequence[int]) -> str:
+    more = f" and {len(ranks) - 1} more" if len(ranks) > 1 else ""
+    return f"rank {ranks[0]}{more}"

@@ -51,7 +51,9 @@ def test_every_commit_is_told_for_what_it_is(inner: ObjectStore) -> None:
         (7, "set aside: shard x is torn"),
         (6, "incomplete: its root manifest is missing"),
     ]
-    narrowed = checkpoints.explain({made[5]: "torn", made[4]: "torn"})
+    for key in list(inner.list("run/")):
+        inner.delete(key.key)
+    narrowed = told.without({made[5]: "torn", made[4]: "torn"})  # the store is not asked again
     assert narrowed.chosen is not None
     assert narrowed.chosen.step == 3
     assert [commit.step for commit, _ in narrowed.skipped] == [7, 6, 5, 4]

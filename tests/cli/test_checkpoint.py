@@ -104,7 +104,8 @@ def test_a_run_is_found_by_name_folder_and_uri(run: Run, argosy: Argosy, tmp_pat
         (["list", "ftp://x/y"], "unknown scheme; use s3://"),
         (["pin", "gpt-abc12", "15"], "CHECKPOINT '15': no such checkpoint in this run; write a step, or at least 6"),
         (["pin", "gpt-abc12", "0"], "the newest: 60 ("),
-        (["pin", "gpt-abc12"], "Missing argument 'CHECKPOINT'"),
+        (["pin", "gpt-abc12"], "CHECKPOINT 'gpt-abc12': no such checkpoint in this run"),
+        (["pin", "gpt-abc12", "10", "20"], "write [RUN] CHECKPOINT, not 3 words"),
         (["unpin", "gpt-abc12", "10"], "CHECKPOINT '10': is not pinned; see: argosy checkpoint list gpt-abc12"),
         (["verify", "gpt-abc12", "77"], "CHECKPOINT '77': no such checkpoint"),
         (["prune", "gpt-abc12"], "Missing option '--keep'"),
@@ -146,9 +147,9 @@ def test_a_prefix_names_one_checkpoint_or_none(run: Run, argosy: Argosy) -> None
     assert argosy("checkpoint", "pin", "gpt-abc12", digest[:5])[0] == 2
     code, out, _ = argosy("checkpoint", "pin", "gpt-abc12", digest[:6].upper(), "--reason", "why not")
     assert code == 0
-    assert out.startswith(f"pinned {digest[:12]} of step 30: why not\n")
+    assert out.startswith(f"pinned {digest[:12]} of step 30 of gpt-abc12: why not\n")
     assert run.checkpoints.pinned() == {digest: "why not"}
-    assert argosy("checkpoint", "pin", "gpt-abc12", "30")[1].startswith(f"pinned {digest[:12]} of step 30: why not\n")
+    assert argosy("checkpoint", "pin", "30")[1].startswith(f"pinned {digest[:12]} of step 30 of gpt-abc12: why not\n")
     assert run.checkpoints.pinned() == {digest: "why not"}
     # A step that two generations committed is not one checkpoint.
     again = run.save(run.checkpoints.claim("after a roll back"), 30)

@@ -127,6 +127,19 @@ def test_of_a_runs_folder_what_happened_to_others_and_what_pods_mount_is_not_rea
     assert told(argosy, str(tmp_path))["cause"] == "host_oom"
 
 
+def test_a_run_that_succeeded_has_no_cause_of_failure(argosy: Argosy, tmp_path: Path) -> None:
+    run = tmp_path / "runs/gpt-abc12"
+    (run / "nodes").mkdir(parents=True)
+    (run / "nodes/log").write_text("OSError: [Errno 28] No space left on device\n")
+    for phase, cause in (("Failed", "disk_full"), ("Succeeded", "unknown")):
+        (run / "state.json").write_text(json.dumps({"yaml_sha256": "ab" * 32, "phase": phase}))
+        assert told(argosy, str(tmp_path))["cause"] == cause
+    said = argosy("diagnose", str(tmp_path))[1]
+    assert said == f"{run}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way\n"
+    (tmp_path / "other.log").write_text("ValueError: Received incompatible shapes\n")
+    assert told(argosy, str(tmp_path))["evidence"]["file"].endswith("other.log")
+
+
 def test_what_we_said_and_what_a_launcher_says_is_read_for_no_other_cause(argosy: Argosy, tmp_path: Path) -> None:
     ours = (
         "argosy: user_exception at step 25: ValueError: shape (3,) != (4,); restart 1 of 5 since the last checkpoint\n"

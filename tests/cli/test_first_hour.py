@@ -145,7 +145,8 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
         code, _, err = argosy(folder, "checkpoint", "get", "one", word)
         assert (code, (folder / word).exists()) == (2, False)
         assert f" {word} FOLDER, or ./{word} " in err
-    assert argosy(folder, "checkpoint", "get", "one", "./3")[0] == 0
+    assert "reads like a RUN" in argosy(folder, "checkpoint", "get", "one")[2]
+    assert argosy(folder, "checkpoint", "get", "./3")[0] == 0
     lay = (newest / "model.json").stat()
     os.utime(newest / "model.json", ns=(1, 1))
     assert argosy(folder, "checkpoint", "get", "one", str(newest))[0] == 0, "the same once more"

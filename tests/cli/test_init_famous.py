@@ -77,34 +77,47 @@ Runner(Task()).train()
 """
 
 
-def test_lines_have_no_name_that_the_loop_has_not(argosy, tmp_path) -> None:
-    """A method of the loop's object, and another's of its name; a schedule that is none of torch's has no state."""
-    (tmp_path / "train.py").write_text(RUNNER)
+BEST = """\
+import argparse, os, torch
+p = argparse.ArgumentParser()
+p.add_argument('--resume', default='')
+a = p.parse_args()
+def save(epoch):
+    torch.save({'epoch': epoch, 'optimizer': o}, f'o/c-{epoch}.pth')
+if a.resume:
+    state = torch.load(a.resume)
+    optimizer.load_state_dict(state['optimizer'])
+for epoch in range(9):
+    save(epoch)
+    if better():
+        save('best')
+"""
+LOADS = """\
+import numpy as np, torch
+class Trainer:
+    def save(self, n):
+        torch.save(self.net, f'o/m-{n}.pt')
+    def load(self, n):
+        self.net = torch.load(f'{self.folder}/m-{n}.pt')
+stats = np.load(path + '.npz')
+Trainer().save(3)
+"""
+CASES = {
+    # A method of the loop's object, and another's of its name; a schedule that is none of torch's has no state.
+    "lines have no name that the loop has not": (
+        RUNNER,
+        'torch.save({"self.net": self.net.state_dict(), "self.opt": self.opt.state_dict(), "epoch": epoch}',
+    ),
+    "the best among numbered files is not the newest": (BEST, 'resume_args = ["--resume", "{newest:c-*[0-9].pth}"]'),
+    "a library's load gives a method of that name nothing": (LOADS, "line 6 loads f'{self.folder}/m-{n}.pt'\n"),
+}
+
+
+@pytest.mark.parametrize(("script", "said"), CASES.values(), ids=CASES)
+def test_what_is_said_of_a_program_like_a_public_one(script: str, said: str, argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(script)
     code, out, err = argosy("init", "train.py")
-    saved = '{"self.net": self.net.state_dict(), "self.opt": self.opt.state_dict(), "epoch": epoch}'
-    assert (code, f"torch.save({saved}" in out) == (0, True), out + err
-
-
-def test_the_best_among_numbered_files_is_not_the_newest_to_go_on_from(argosy, tmp_path) -> None:
-    (tmp_path / "train.py").write_text(
-        "import argparse, os, torch\np = argparse.ArgumentParser()\np.add_argument('--resume', default='')\n"
-        "a = p.parse_args()\ndef save(epoch):\n    torch.save({'epoch': epoch, 'optimizer': o}, f'o/c-{epoch}.pth')\n"
-        "if a.resume:\n    state = torch.load(a.resume)\n    optimizer.load_state_dict(state['optimizer'])\n"
-        "for epoch in range(9):\n    save(epoch)\n    if better():\n        save('best')\n"
-    )
-    code, out, err = argosy("init", "train.py")
-    assert (code, 'resume_args = ["--resume", "{newest:c-*[0-9].pth}"]' in out) == (0, True), out + err
-
-
-def test_a_librarys_load_gives_a_method_of_that_name_nothing(argosy, tmp_path) -> None:
-    (tmp_path / "train.py").write_text(
-        "import numpy as np, torch\nclass Trainer:\n"
-        "    def save(self, n):\n        torch.save(self.net, f'o/m-{n}.pt')\n"
-        "    def load(self, n):\n        self.net = torch.load(f'{self.folder}/m-{n}.pt')\n"
-        "stats = np.load(path + '.npz')\nTrainer().save(3)\n"
-    )
-    code, out, err = argosy("init", "train.py")
-    assert (code, "line 6 loads f'{self.folder}/m-{n}.pt'\n" in out) == (0, True), out + err
+    assert (code, said in out) == (0, True), out + err
 
 
 def test_horovod_that_the_flags_keep_it_from_starts_no_ranks(argosy, tmp_path) -> None:

@@ -138,6 +138,19 @@ def test_the_folder_that_is_looked_in_is_no_state_to_go_on_from(written) -> None
     assert "kill:rank=0@step=50" in out  # three epochs are no three steps
 
 
+@pytest.mark.parametrize(
+    ("script", "left"),
+    [
+        (f'{HF}args = TrainingArguments(output_dir="o")\ntrainer = Trainer(args=args)\ntrainer.train()\n'
+         'trainer.save_model("o/best")\ntrainer.save_model()\ntrainer.save_model("final")\n', "line 7: final"),
+        (f'{LIGHTNING}trainer = L.Trainer(callbacks=[ModelCheckpoint(dirpath="o")])\ntrainer.fit(M())\n'
+         'trainer.save_checkpoint("final.ckpt")\n', "line 5: final.ckpt"),
+    ],
+)  # fmt: skip
+def test_a_final_model_beside_the_trainers_folder_is_said_to_be_lost(script, left, written) -> None:
+    assert f"not kept ({left}): save it below o, as in o/final\n" in written(script)[2]
+
+
 def test_lightning_has_as_many_ranks_as_it_was_told(written) -> None:
     script = f'{LIGHTNING}L.Trainer(devices=2, callbacks=[ModelCheckpoint("ck")]).fit(m, ckpt_path="last")\n'
     checkpoint, gang, out = written(script)

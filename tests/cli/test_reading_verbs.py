@@ -75,6 +75,9 @@ def test_of_a_run_whose_store_does_not_answer_it_says_what_the_engine_knows(
     )
     assert "Training has not begun" not in out
     assert "How far it came stands in its event log alone." in out
+    code, _, err = argosy("report")
+    assert (code, "its event log cannot be read here: cannot open s3://bucket/argosy" in err) == (0, True), err
+    assert "How far it came stands in its event log alone." in (promoted / "report.html").read_text()
 
 
 def test_status_and_report_say_what_was_streamed_and_waited_for(story, tell, argosy, tmp_path) -> None:
@@ -165,6 +168,8 @@ def test_a_run_is_found_by_its_id_too(story, tell, argosy) -> None:
     (folder / "state.json").write_text(json.dumps(state))
     code, out, _ = argosy("status", "nightly", "--json")
     assert (code, json.loads(out)["run_id"]) == (0, "nightly")
+    for verb in ("status", "ls", "stop"):
+        assert "gpt-abc12 (run id nightly)" in argosy(verb)[1], verb
 
 
 def test_a_runs_own_name_comes_before_another_that_went_on_under_it(story, argosy) -> None:

@@ -45,6 +45,15 @@ def test_attempts_are_the_starts_of_the_agents(story, tell) -> None:
     assert "3 attempts, 2 failures" in headline(record)
 
 
+def test_of_a_short_run_it_is_said_that_it_mostly_started(story) -> None:
+    story.at(4.0, "gang_created", attempt=1, gang="gpt-abc12-g1", nnodes=1, nproc_per_node=1)
+    story.at(5.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 4, 11.0, 0.01)
+    story.at(12.0, "train_ended", exit_code=0)
+    told = goodput_sentence(story.record(seconds=13.0))
+    assert told == "0.5% of 8.0 s went into steps that were kept, 74.9% into starting"
+
+
 def test_goodput_parts_add_up_and_lost_steps_are_counted_once(story, tell) -> None:
     tell.killed_and_resumed(story)
     goodput = story.record().goodput

@@ -89,7 +89,7 @@ SURFACE = {
     "stop": ["run_id", *PLACE, "--state-dir"],
     "rm": ["runs", "--checkpoints", *PLACE, "--state-dir"],
     "checkpoint list": ["run", "--all", "--state-dir"],
-    "checkpoint get": ["run", "words", "--state-dir"],
+    "checkpoint get": ["named", "into", "--state-dir"],
     "checkpoint verify": ["run", "checkpoint", "--state-dir"],
     "checkpoint pin": ["run", "checkpoint", "--reason", "--state-dir"],
     "checkpoint unpin": ["run", "checkpoint", "--state-dir"],

@@ -18,6 +18,7 @@ import pytest
 
 from argosy.steps.events.journal import Decision, Journal
 from argosy.steps.store import open_store
+from argosy.workflows.cli.watch.local_runs import LocalRuns
 from tests.s3 import S3Server
 from tests.starts import argosy
 
@@ -188,6 +189,18 @@ def test_a_run_that_fails_is_told_and_is_the_exit_code(watched: Watched) -> None
     name = bad.stderr.splitlines()[-1].partition(":")[0]
     assert (bad.returncode, bad.stderr.splitlines()[-1]) == (1, f"{name}: Failed; argosy explain {name} tells why")
     assert f"{name}: runs; argosy logs -f {name} shows what it writes" in bad.stderr.splitlines()
+
+
+def test_a_run_that_its_gate_refused_has_not_succeeded(story, tell, tmp_path: Path) -> None:
+    tell.killed_and_resumed(story)
+    tell.judged(story, "refuse")
+    story.finish("Succeeded", 130.0)
+    said: list[str] = []
+    runs = LocalRuns(story.state_dir, "gpt", tmp_path / "none.yaml", said.append)
+    runs.start(Decision("start", "", "", seq=1, workflow=story.workflow))
+    assert (runs.turn(), runs.turn(), runs.exit_code) == (True, False, 3)
+    (last,) = said
+    assert last.startswith(f"{story.workflow}: Refused by the gate; argosy explain {story.workflow} ")
 
 
 def test_decisions_are_read_where_the_runs_own_env_says_that_its_bucket_is(argosy, tmp_path: Path, monkeypatch) -> None:

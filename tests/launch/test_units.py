@@ -165,6 +165,10 @@ NOTHING = FileStep(None, None, "file")
         (NOTHING, [(10, 199.99), (15, 300)], (10, "print", 10)),  # told, then saved
         (NOTHING, [(10, 200.02), (11, 300)], (10, "print", 10)),  # so it was, and the word was read late
         (NOTHING, [(10, 199), (11, 200.5)], (10, "print", 10)),  # saved beside the training
+        # Quick steps: 30 told, then saved beside the training; 30 saved, then told; 30 told, measured, then saved.
+        (NOTHING, [(29, 199.98), (30, 199.999), (31, 200.02), (32, 200.04)], (30, "print", 30)),
+        (NOTHING, [(28, 199.95), (29, 199.97), (30, 201.001), (31, 201.02)], (30, "print", 30)),
+        (NOTHING, [(10, 100), (20, 101), (30, 102), (40, 202)], (30, "print", 30)),
         (NOTHING, [], (8, "count", None)),
         (FileStep(None, 9, "file"), [], (9, "file", None)),
     ],
@@ -268,6 +272,22 @@ def test_where_the_run_has_been_before_is_no_progress(tmp_path: Path) -> None:
             name="n", seq=1, world_size=1, meta=meta,
         )  # fmt: skip
     assert counts == [3, 4, 4, 5]
+
+
+def test_a_long_list_of_files_is_hashed_once_a_commit(tmp_path: Path) -> None:
+    class Counted(dict[str, str]):
+        read = 0
+
+        def items(self) -> Any:
+            self.read += 1
+            return super().items()
+
+    labelling, unit, content = Labelling(tmp_path, None), Unit("", {"x": (1, 10**9, 1)}, None), Counted(x="y")
+    label = labelling.label(unit)
+    progress = labelling.progress(unit, label, new=True, content=content)
+    labelling.meta(content, progress)
+    labelling.committed(unit, label, content, progress)
+    assert (progress, content.read) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from argosy.steps.contract.channel import Ending
 from argosy.steps.pods import processes
-from argosy.steps.verdict.standing import one_apart, standing_of
+from argosy.steps.verdict.standing import one_apart, standing_of, where_all_stand
 
 LIBRARY = "def all_reduce():\n    import signal\n    print('up', flush=True), signal.pause()\n"
 # Saying so and waiting are one line: SIGABRT may find the process in either.
@@ -87,6 +87,21 @@ def test_the_one_that_the_others_wait_for(
     found = one_apart(endings)
     assert (None if found is None else found.rank) == rank, [standing_of(ending) for ending in endings]
     assert text in ("" if found is None else found.text)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        ("reads", "; rank 0 at train.py:5 in reads_a_batch"),
+        ("reads reads", "; every rank stands at train.py:5 in reads_a_batch"),
+        ("waits elsewhere elsewhere", "; rank 0 at train.py:8 in steps, rank 1 and 1 more at train.py:11 in steps"),
+        ("mute reads", ""),
+    ],
+)
+def test_where_all_stand_of_whom_nobody_is_apart(stacks: dict[str, list[str]], ranks: str, said: str) -> None:
+    tails = enumerate(stacks.get(how, []) for how in ranks.split())
+    endings = [Ending(rank=at, time=0, exit_code=None, signal=6, stopped=True, tail=tail) for at, tail in tails]
+    assert where_all_stand(endings) == said
 
 
 SOCKETS = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -56,7 +57,8 @@ def command(paths: tuple[str, ...], as_json: bool) -> None:
     from argosy.workflows.diagnosis.excerpt import excerpt
     from argosy.workflows.diagnosis.verdict import diagnose
 
-    files = [file for path in paths for file in _files(path)]
+    well = list[str]()
+    files = [file for path in paths for file in _files(path, well)]
     total = sum(Path(file).stat().st_size for file in files if file != STDIN)
     logs = []
     with click.progressbar(length=total, label="reading", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
@@ -65,18 +67,27 @@ def command(paths: tuple[str, ...], as_json: bool) -> None:
                 logs.append(excerpt(source, file, bar.update))
     found = diagnose(logs)
     if as_json:
-        emit(found.record())
-    else:
+        return emit(found.record())
+    for folder in well:
+        say(f"{folder}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way")
+    if files:
         _tell(found, len(files), empty=not any(logs))
 
 
-def _files(path: str) -> Iterator[str]:
+def _files(path: str, well: list[str]) -> Iterator[str]:
+    """What is to be read; ``well`` takes the folders of runs that succeeded, which are left out."""
     if path == STDIN:
         yield path
     elif Path(path).is_dir():
-        found = (Path(at, name) for at, _, names in os.walk(path, onerror=_not_read) for name in names)
-        within = sorted(str(file) for file in found if _is_log(file))
-        if not within:
+        within = list[str]()
+        for at, folders, names in os.walk(path, onerror=_not_read):
+            if _has_succeeded(Path(at, "state.json")):
+                well.append(at)
+                folders.clear()
+            else:
+                within += [str(file) for name in names if _is_log(file := Path(at, name))]
+        within.sort()
+        if not within and not well:
             raise InputError(f"{path}: holds no log to read; name one, a folder with logs, or - for standard input")
         yield from within
     elif _is_manifest(Path(path)):
@@ -86,6 +97,14 @@ def _files(path: str) -> Iterator[str]:
         yield path
     else:
         raise InputError(f"{path}: there is no such file or folder; name a log, or - for standard input")
+
+
+def _has_succeeded(state: Path) -> bool:
+    try:
+        told = json.loads(state.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(told, dict) and "yaml_sha256" in told and told.get("phase") == "Succeeded"
 
 
 def _is_log(file: Path) -> bool:

@@ -51,12 +51,14 @@ def command(run: str | None, as_json: bool, state_dir: Path) -> None:
 def _verified(store: CheckpointStore, *, shown: bool) -> History:
     """The choice once the bytes are read, which is the choice of a resume."""
     damaged: dict[str, str] = {}
-    while (chosen := (told := store.explain(damaged)).chosen) is not None and chosen.checkpoint is not None:
+    told = store.explain()
+    while (chosen := told.chosen) is not None and chosen.checkpoint is not None:
         try:
             with progress(chosen.bytes, shown=shown) as advance:
                 store.reader.verify(chosen.checkpoint, advance)
         except CorruptCheckpoint as error:
             damaged[chosen.digest] = f"{error.shard}: {error.why}"
+            told = told.without(damaged)
         else:
             return replace(told, why="the newest commit that is neither set aside nor damaged, by a hash of every byte")
     return told

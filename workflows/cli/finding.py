@@ -83,6 +83,14 @@ def as_far_as_known(run: Run) -> tuple[RunRecord, str]:
         return run.outline(), str(error)
 
 
+def known(run: Run) -> RunRecord:
+    """The same; what stands in the way is said on standard error."""
+    record, missing = as_far_as_known(run)
+    if missing:
+        say(f"warning: only what the engine says, its event log cannot be read here: {missing}", err=True)
+    return record
+
+
 def told_deleted(run: Run, seen: Mapping[str, Any]) -> None:
     """Say that the run's Workflow is gone; ``seen``: its state, when it was looked at last."""
     say(f"{run.name} was deleted before its end, and its gang with it", err=True)

@@ -87,8 +87,8 @@ def put_checkpoint(
         only = "" if EACH_RANK in facts.ranks.node else _only_newest(counted)  # which belong to one save
         cost = f"if the * counts up, each commit holds all files so far{only}"
         guess.put("include", patterns, cost if counted else "")
-    if trainer is None and opaque is None and not include:
-        _say_what_is_left(guess, facts, folder, patterns)
+    if opaque is None and not include:
+        (_say_what_is_left if trainer is None else _say_what_is_elsewhere)(guess, facts, folder, patterns)
     if unit := trainer.unit if trainer is not None else [NUMBERED] if patterns == [f"{NUMBERED}/**/*"] else []:
         guess.put("unit", list(unit), "each of them is a checkpoint of its own; what lies beside goes along")
     if trainer is not None:
@@ -162,6 +162,15 @@ def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: S
             f"keep it too with --opaque {above or '.'} {words}" if _inside(left) else "it lies outside the run's folder"
         )
         guess.why.append((f"not kept ({lines})", keep))
+
+
+def _say_what_is_elsewhere(guess: Guess, facts: ScriptFacts, folder: str, _patterns: Sequence[str]) -> None:
+    """What a trainer's script saves beside the trainer's folder, of which the last commit holds all."""
+    paths = {each.where: os.path.normpath(Path(each.folder, each.pattern.removesuffix("**/*")))
+             for each in fixed(facts.saves) if not (each.unless or is_empty(each.folder))}  # fmt: skip
+    left = [f"{where}: {path}" for where, path in paths.items() if not Path(path).is_relative_to(folder)]
+    if left and folder != ".":
+        guess.why.append((f"not kept ({', '.join(left)})", f"save it below {folder}, as in {folder}/final"))
 
 
 def _inside(paths: Iterable[str]) -> bool:

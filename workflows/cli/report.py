@@ -8,7 +8,7 @@ import click
 
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.summary import summary
-from argosy.workflows.cli.finding import Run, find
+from argosy.workflows.cli.finding import Run, find, known
 from argosy.workflows.cli.last_words import last_words
 from argosy.workflows.cli.options import as_json, output, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands
@@ -50,7 +50,7 @@ def write_report(run: Run, output: Path | None) -> tuple[RunRecord, Path]:
     from argosy.workflows.report.page import render
 
     path = output if output is not None else run.report
-    record = run.record()
+    record = known(run)
     # A cluster's pods may be gone, and asking for their words may take long.
     words = last_words(run, record) if isinstance(run, RunFolder) else None
     write_whole(path, render(record, words).encode())

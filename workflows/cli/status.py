@@ -21,8 +21,8 @@ from argosy.steps.record.story import (
 from argosy.steps.record.summary import summary
 from argosy.steps.record.transport import latest_transports, transport_lines
 from argosy.steps.record.waiting import waiting_sentence
-from argosy.steps.record.wording import count, duration, figure, short, size
-from argosy.workflows.cli.finding import Run, as_far_as_known, find
+from argosy.steps.record.wording import called, count, duration, figure, short, size
+from argosy.workflows.cli.finding import Run, find, known
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder
@@ -47,9 +47,7 @@ def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: P
       argosy status gpt-x7k2p --json | jq .attempts
     """
     run = find(state_dir, run_id, place)
-    record, missing = as_far_as_known(run)
-    if missing:
-        say(f"warning: only what the engine says, its event log cannot be read here: {missing}", err=True)
+    record = known(run)
     if as_json:
         emit(summary(record, str(run.report) if run.report.exists() else ""))
         return
@@ -66,7 +64,7 @@ def lines(record: RunRecord, now: float) -> list[str]:
     spent = "" if record.started is None or until is None else f", {duration(max(0.0, until - record.started))}"
     if record.silent_since is not None:
         spent = f" for {duration(now - record.silent_since)}"
-    found = [f"{record.workflow}: {label}{spent}", f"  {headline(record)}"]
+    found = [f"{called(record.workflow, record.run_id)}: {label}{spent}", f"  {headline(record)}"]
     found += [f"  {said}"] if (said := silence(record)) else []
     if record.message and not record.duplicate and record.restarts:
         found.append(f"  {record.message}")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.finding import Run, find
+from argosy.steps.record.wording import called
+from argosy.workflows.cli.finding import Run, as_far_as_known, find
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
 from argosy.workflows.cli.run_folder import ENDED, RunFolder
@@ -45,8 +46,9 @@ def command(run_id: str | None, place: ClusterPlace, as_json: bool, state_dir: P
     if as_json:
         emit({"run": run.name, "stopped": ended, "message": said})
     else:
-        say(f"{run.name}: {said}")
-        next_commands(ways_on(run.record(), run) if isinstance(run, RunFolder) else [])
+        record = as_far_as_known(run)[0] if isinstance(run, RunFolder) else None
+        say(f"{called(run.name, record.run_id if record else None)}: {said}")
+        next_commands(ways_on(record, run) if record else [])
     return 0 if ended else 1
 
 

@@ -15,7 +15,7 @@ from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.record.building import build_record, prefix_of
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.story import outcome
-from argosy.steps.record.wording import duration, figure, percent
+from argosy.steps.record.wording import called, duration, figure, percent
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.follower import EventFollower
@@ -98,7 +98,7 @@ class Row:
 _FACTS = ("run", "run_id", "phase", "step", "end_step", "loss", "tokens_per_second", "nodes", "restarts", "goodput",
           "started", "ended", "seconds", "silent_since")  # fmt: skip
 _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "run": lambda facts: str(facts["run"]),
+    "run": lambda facts: called(facts["run"], facts["run_id"]),
     "phase": lambda facts: str(facts["phase"]),
     "step": lambda facts: f"{facts['step']}" + (f"/{facts['end_step']}" if facts["end_step"] else ""),
     "loss": lambda facts: figure(facts["loss"]),

@@ -93,8 +93,8 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         and "save_state" not in {last_name(each.func) for each in source.calls}
     ):  # what lies beside states is no part of them
         yield call.args[1], "/*.safetensors"
-    elif name == "save_state" and (folder := call.args[0] if call.args else keywords.get("output_dir")) is not None:
-        yield folder, "/**/*"
+    elif (name, base) == ("save_model", "trainer") or name == "save_state":
+        yield from ((each, "/**/*") for each in [argument(call, "output_dir", 0)] if each is not None)
     elif name in ("save", "async_save", "save_state_dict") and (place := _of_dcp(call, keywords, values)) is not None:
         yield place, "/**/*"
     elif name in ("savez", "savez_compressed") and call.args and source.packages & {"jax", "flax"}:

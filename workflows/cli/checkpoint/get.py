@@ -18,6 +18,7 @@ from argosy.steps.record.wording import count, short, size
 from argosy.workflows.cli.checkpoint.run import PREFIX_DIGITS, CheckpointedRun, choose, find_checkpoints
 from argosy.workflows.cli.options import as_json, known_runs, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
+from argosy.workflows.cli.run_folder import known_run
 from argosy.workflows.code import FETCHED
 
 _PART = ".argosy-fetch-"
@@ -26,11 +27,11 @@ _IGNORE = ".argosyignore"
 
 
 @click.command()
-@click.argument("run", shell_complete=known_runs)
-@click.argument("words", metavar="[CHECKPOINT] FOLDER", nargs=-1, required=True)
+@click.argument("named", metavar="[RUN [CHECKPOINT]]", nargs=-1, shell_complete=known_runs)
+@click.argument("into", metavar="FOLDER")
 @as_json
 @state_dir
-def command(run: str, words: tuple[str, ...], as_json: bool, state_dir: Path) -> None:
+def command(named: tuple[str, ...], into: str, as_json: bool, state_dir: Path) -> None:
     """Fetch a checkpoint's files into FOLDER, verified.
 
     No file has its name before it is whole. Without CHECKPOINT the one that a resume would take: of a run that has
@@ -38,12 +39,16 @@ def command(run: str, words: tuple[str, ...], as_json: bool, state_dir: Path) ->
 
     \b
     Example:
-      argosy checkpoint get gpt-x7k2p model/
+      argosy checkpoint get model/
       argosy checkpoint get s3://bucket/gpt/runs/gpt-x7k2p 4000 model/
     """
-    *checkpoint, into = words
+    run, checkpoint = next(iter(named), None), named[1:]
     if len(checkpoint) > 1:
-        raise InputError(f"FOLDER {into!r}: write get RUN [CHECKPOINT] FOLDER, not {len(words) + 1} words")
+        raise InputError(f"FOLDER {into!r}: write get RUN CHECKPOINT FOLDER, not {len(named) + 1} words")
+    if not named and ("://" in into or known_run(state_dir, into)):
+        raise InputError(
+            f"FOLDER {into!r}: reads like a RUN, and no folder is named; ./{into} is a folder of that name"
+        )
     found, folder = find_checkpoints(state_dir, run), Path(into)
     if not checkpoint and _is_checkpoint(found, into):
         ways = f"{found.command('checkpoint get', into, 'FOLDER')}, or ./{into} for a folder of that name"

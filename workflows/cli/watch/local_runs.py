@@ -13,6 +13,9 @@ from pathlib import Path
 from argosy.steps.contract.layout import seq_name
 from argosy.steps.events.journal import Decision
 from argosy.steps.record.building import RUN_NAME
+from argosy.steps.record.story import outcome
+from argosy.workflows.cli.finding import as_far_as_known
+from argosy.workflows.cli.run import exit_code
 from argosy.workflows.cli.run_folder import ENDED, RunFolder, every_run
 from argosy.workflows.cli.written import write_whole
 
@@ -101,7 +104,7 @@ class LocalRuns:
         folder = RunFolder(self._state_dir / "runs" / workflow, self._state_dir)
         phase = folder.state().get("phase")
         if phase in ENDED and not folder.engine_runs():
-            return self._ended_as(path, folder, phase, 0 if phase == "Succeeded" else 1)
+            return self._ended_as(path, folder, phase, 1)
         if folder.engine_runs():
             return  # a watch before us was killed, its run was not
         kept = folder.path / "workflow.yaml"
@@ -126,12 +129,14 @@ class LocalRuns:
 
     def _ended_as(self, path: Path, folder: RunFolder, phase: str | None, code: int) -> None:
         self._end(path)
-        if phase == "Succeeded":
-            return self._tell(f"{folder.name}: {phase}")
-        self.exit_code = code if code > 0 else 1
-        if phase in ENDED:
-            return self._tell(f"{folder.name}: {phase}; {folder.command('explain', folder.name)} tells why")
-        self._tell(f"{folder.name}: could not be started; {self._log} has what it wrote")
+        if phase not in ENDED:
+            self.exit_code = code if code > 0 else 1
+            return self._tell(f"{folder.name}: could not be started; {self._log} has what it wrote")
+        record, _ = as_far_as_known(folder)
+        code = exit_code(record)
+        self.exit_code = code or self.exit_code
+        why = f"; {folder.command('explain', folder.name)} tells why" if code else ""
+        self._tell(f"{folder.name}: {outcome(record)[0]}{why}")
 
     def _end(self, path: Path) -> None:
         path.replace(self._ended / path.name)
