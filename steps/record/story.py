@@ -204,7 +204,7 @@ def lost_in(record: RunRecord, index: int) -> int:
 
 def lost_words(record: RunRecord) -> str:
     """How many steps were done again, and how many nobody has done again so far; "" for none."""
-    return _fate(record, range(len(record.restarts))) if record.goodput else ""
+    return _fate(record, range(len(record.restarts)))
 
 
 def fate_of_lost(record: RunRecord, index: int) -> str:

@@ -32,8 +32,10 @@ _THROWN = re.compile(r"\s*what\(\):\s+(.+)")
 """What ended a process is what C++ threw, not the signal that followed."""
 _ON_THE_HOST = re.compile(r"OOM when allocating.*(\b_device=\"\S*/cpu:\d|\bcpu:\d by allocator)", re.I)
 """TensorFlow names the device whose memory did not suffice, if only in the next line."""
-_OURS = "argosy: "
+OURS = "argosy: "
 """What we said stands: words that it quotes, and ours, are read for no other cause."""
+_LAST_WORD = "; stop: "
+"""So we say that a run has ended; what we said of the starts before was answered by another one."""
 _ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT")
 """How we end ranks that hang; whose log is read first says nothing of what came first."""
 _ALIVE_LINES = 3
@@ -103,7 +105,7 @@ def said_in(lines: Sequence[str], guess: bool = False, mute: Container[int] = ()
     worded = {index for raised in chains for index in raised.words}
     last = max((raised.exceptions[-1] for raised in chains if raised.exceptions and not raised.by_launcher), default=-1)
     for index in found.keys() - worded:
-        if plain[index].startswith(_OURS):
+        if plain[index].startswith(OURS):
             continue
         said = _loose(found[index], plain[index], " ".join(_message(plain, index, 4)))
         found[index] = _lived_without(said, plain[index], last)
@@ -233,7 +235,12 @@ def choose(said: Sequence[Said], progress: Sequence[int] = ()) -> Reading:
             for one in said
             if one.evidence.cause == root.evidence.cause and one.evidence.weight == root.evidence.weight
         ),
-        key=lambda one: (one.evidence.code != one.evidence.cause.exit_code, one is root, -one.index),
+        key=lambda one: (
+            one.evidence.code != one.evidence.cause.exit_code,
+            one.evidence.quote.startswith(OURS) and _LAST_WORD in one.evidence.quote,
+            one is root,
+            -one.index,
+        ),
     )
     others = [one for one in said if one is not root]
     rest = [one for one in others if one.evidence.cause != root.evidence.cause]
@@ -262,7 +269,7 @@ def _root(said: Sequence[Said]) -> Said:
         earlier = next(slow, first)
         return earlier if earlier.index < first.index else first
     if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
-        ours = (one for one in said if one.evidence.cause == Cause.HANG and one.evidence.quote.startswith(_OURS))
+        ours = (one for one in said if one.evidence.cause == Cause.HANG and one.evidence.quote.startswith(OURS))
         return next(ours, first)
     return first
 

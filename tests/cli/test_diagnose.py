@@ -154,6 +154,22 @@ def test_what_we_said_and_what_a_launcher_says_is_read_for_no_other_cause(argosy
     assert told(argosy, str(tmp_path))["runner_up"]["evidence"] is None
 
 
+def test_of_what_we_said_of_a_run_the_last_word_is_the_verdict(argosy: Argosy, tmp_path: Path) -> None:
+    """What ended it, on the rank that it names: not what another start got over, nor the pod whose log stands above."""
+    (tmp_path / "run.log").write_text(
+        "x-node-0 | [rank 0] step 22 loss 0.3\nx-node-0 | [torchrun]   rank      : 0 (local_rank: 0)\n"
+        "x-train | argosy: hang at step 0: no first step within 12 s; restart: restart 1 of 5\n"
+        "x-train | argosy: hang at step 23: no rank made a step for 12 s; rank 1 on node-2 stands at train.py:31; "
+        "stop: the same hang 3 times at step 23\n"
+    )
+    found = told(argosy, str(tmp_path))
+    assert (found["cause"], found["rank"], found["evidence"]["line"]) == ("hang", 1, 4)
+    (tmp_path / "run.log").write_text(
+        "x-node-0 | [rank 0] step 22 loss 0.3\nx-train | argosy: hang at step 0: no first step within 12 s; stop: no\n"
+    )
+    assert told(argosy, str(tmp_path))["rank"] is None
+
+
 @pytest.mark.parametrize(("code", "cause"), [(134, "hang"), (139, "native_crash")])
 def test_the_abort_with_which_we_end_a_hang_is_not_its_cause(
     code: int, cause: str, argosy: Argosy, tmp_path: Path

@@ -85,7 +85,7 @@ def test_a_run_from_a_thread_is_killed_resumes_and_tells_all_of_itself(work: Pat
     assert (again.phase, repr(again).startswith("<argosy run gpt-")) == ("Succeeded", True)
 
 
-def test_it_outlives_who_started_it_is_stopped_and_goes_on(work: Path) -> None:
+def test_it_outlives_who_started_it_is_stopped_and_goes_on(work: Path, capfd: pytest.CaptureFixture[str]) -> None:
     program = (
         "import argosy, signal\n"
         "c = {'mode': 'opaque', 'path': 'out', 'include': ['state.json'], 'resume_args': ['--resume']}\n"
@@ -103,8 +103,11 @@ def test_it_outlives_who_started_it_is_stopped_and_goes_on(work: Path) -> None:
     assert handle.phase == "Interrupted"
     with pytest.raises(argosy.RunFailed, match="was stopped"):
         handle.wait(5)
+    described(61).run(work, state_dir=work / ".argosy").stop()
+    assert f"starting anew: the interrupted run {handle.name} has other fields; go on with it" in capfd.readouterr().err
     on = described(60).run(work, state_dir=work / ".argosy")
     assert on.name == handle.name
+    assert "starting anew" not in capfd.readouterr().err
     assert on.wait(240) == "Succeeded"
     assert on.checkpoints()[0].step == 60
 

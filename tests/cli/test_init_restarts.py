@@ -152,6 +152,30 @@ def test_a_small_file_that_a_function_reads_which_the_flag_calls(init) -> None:
     assert found["checkpoint"]["include"] == ["c_*.pt", "latest.txt"], said
 
 
+STATE = '{"model": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch}'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "torch.save(STATE, last + '.tmp'); shutil.copyfile(last + '.tmp', last)",
+        "buffer = io.BytesIO(); torch.save(STATE, buffer); Path(last).write_bytes(buffer.getvalue())",
+        "open(last, 'wb').write(packed(STATE))",
+        "link(last, f'c_{epoch}.pt')",
+        "os.system(f'cp {args.out}/c_{epoch}.pt {last}')",
+    ],
+)
+def test_a_state_that_no_library_wrote_and_the_switch_reads_is_kept(written: str, init) -> None:
+    """Without it a restart on another node found nothing, and one on the same node what a kill had torn."""
+    flags = 'p.add_argument("--resume", action="store_true")'
+    above = "import io, os, shutil\nfrom pathlib import Path\nfrom tools import link, packed\n"
+    before = f"    last = os.path.join(args.out, 'last.pt')\n    if args.resume:\n{LOAD % 'last'}"
+    after = f"        {written.replace('STATE', STATE)}\n"
+    found, said = init(flags, before, after=after, above=above)
+    assert found["checkpoint"]["include"] == ["c_*.pt", "last.pt"], said
+    assert found["checkpoint"]["resume_args"] == ["--resume"], said
+
+
 def test_what_is_saved_through_a_file_that_is_open_is_the_state(init) -> None:
     after = '        with open(os.path.join(args.out, "a.pt"), "wb") as file:\n            torch.save(net, file)\n'
     before = '    if args.resume:\n        state = torch.load(open(os.path.join(args.out, "a.pt"), "rb"))\n'

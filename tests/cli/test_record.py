@@ -18,13 +18,16 @@ from argosy.steps.record.story import goodput_sentence, headline, lost_words, ou
 from argosy.steps.record.summary import summary
 from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.termination import read_message
+from argosy.steps.record.wording import percent
 from argosy.steps.runlog import ENGINE_WENT, Event, RunLog, read_events
 from argosy.steps.store import open_store
 from argosy.steps.store.leaving import LeavableStore
 from argosy.steps.supervisor.record import Record
 from argosy.workflows.cli.explain import story as explained
 from argosy.workflows.cli.run import exit_code
+from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.status import lines as status
+from argosy.workflows.cli.top import COLUMNS, Row
 from argosy.workflows.report.page import LastWords, render
 from argosy.workflows.report.timeline import timeline
 
@@ -122,6 +125,37 @@ def test_where_a_mute_script_went_on_is_not_where_it_ended(story, step_from: str
     story.at(80.0, "checkpoint_committed", step=12, digest="b" * 64, **told)
     story.at(90.0, "train_ended", exit_code=0)
     assert said in "\n".join(explained(story.record()))
+
+
+def test_what_a_mute_script_did_again_is_told_in_the_first_line_too(story) -> None:
+    """As in the account of its first attempt: a single step that was read tells no time, but how far it came."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    for restart, began in ((0, 0.0), (1, 20.0)):
+        story.at(began, "restart_began", attempt=1, restart=restart, generation=1 + restart, restored_step=0)
+        story.at(began + 9, "step", attempt=1, restart=restart, rank=0, step=200)
+        if not restart:
+            story.at(10.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9)
+    told = {"step": 200, "told": 200, "step_from": "file", "generation": 2, "bytes": 1, "final": True}
+    story.at(30.0, "checkpoint_committed", digest="a" * 64, **told)
+    story.at(31.0, "train_ended", exit_code=0)
+    record = story.record()
+    assert record.goodput is None
+    assert "Lost: 200 steps" in "\n".join(explained(record))
+    assert "1 failure on the way, 200 steps done again" in headline(record)
+
+
+def test_a_table_rounds_goodput_as_the_account_does(story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.at(91.1458, "step", attempt=1, restart=0, rank=0, step=1)
+    story.at(95.573, "step", attempt=1, restart=0, rank=0, step=2)
+    story.at(100.0, "train_ended", exit_code=0)
+    record = story.record()
+    shown = Row(RunFolder(story.state_dir / "runs" / story.workflow, story.state_dir), record=record).cells(0.0)[
+        COLUMNS.index("goodput")
+    ]
+    assert goodput_sentence(record).startswith(f"{shown} of"), (shown, record.goodput)
+    assert percent(round(record.goodput.ratio, 4)) != shown, "a figure that rounding twice does not change"
 
 
 def test_what_was_saved_between_two_printed_steps_was_reached(story) -> None:

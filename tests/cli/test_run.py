@@ -208,6 +208,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(number, code, start, argosy
     assert status["interrupted"] == signal.Signals(number).name
     _, said, _ = argosy("status")
     assert "Interrupted" in said
+    assert "Running" not in said
+    assert "run it again to resume" in status["message"]
     assert "argosy run " in said
     again = start("--json")
     again.send_signal(signal.SIGINT)

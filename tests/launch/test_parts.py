@@ -206,7 +206,10 @@ def test_matching_takes_regular_files_only(tmp_path: Path) -> None:
     for name in ("a.pt", "sub/b.pt", "c.txt"):
         (tmp_path / name).write_text("x")
     (tmp_path / "link.pt").symlink_to("/etc/passwd")
-    assert matching(tmp_path, ("*.pt",)) == ["a.pt"]
+    (tmp_path / "gone.pt").symlink_to("none.pt")
+    (tmp_path / "last.pt").symlink_to("sub/b.pt")
+    assert matching(tmp_path, ("*.pt",)) == ["a.pt", "last.pt"]
+    (tmp_path / "last.pt").unlink()
     assert matching(tmp_path, ("**/*.pt",)) == ["a.pt", "sub/b.pt"]
     assert matching(tmp_path, ()) == ["a.pt", "c.txt", "sub/b.pt"]
     assert matching(tmp_path / "none", ()) == []

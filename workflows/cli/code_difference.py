@@ -1,4 +1,4 @@
-"""In which files the code of an interrupted run differs from the code that is here now."""
+"""That a run begins anew beside an interrupted one, and in which files their code differs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ import hashlib
 import io
 import tarfile
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.layout import code_key
+from argosy.workflows.cli.run_folder import RunFolder, interrupted_runs
 
 if TYPE_CHECKING:
-    from argosy.workflows.cli.run_folder import RunFolder
     from argosy.workflows.cli.source import Source
 
 _NAMED = 3
 """So many files of a kind are named."""
+
+
+def starting_anew(source: Source, state_dir: Path) -> str:
+    """The interrupted run of its name that this start does not go on with, why, and what does; "" without one."""
+    for folder in interrupted_runs(state_dir, source.run_name)[:1] if source.run_name else ():
+        differs = what_differs(source, folder) or "other code, fields or parameters"
+        on = f"go on with it: {folder.command('run', folder.path / 'workflow.yaml')}"
+        return f"starting anew: the interrupted run {folder.path.name} has {differs}; {on}"
+    return ""
 
 
 def what_differs(source: Source, folder: RunFolder) -> str:

@@ -17,7 +17,7 @@ from argosy.steps.record.building import build_record
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.summary import summary
 from argosy.steps.store.leaving import UNWRITTEN
-from argosy.workflows.cli.code_difference import what_differs
+from argosy.workflows.cli.code_difference import starting_anew
 from argosy.workflows.cli.document import read_resolved
 from argosy.workflows.cli.finding import as_far_as_known
 from argosy.workflows.cli.last_words import last_words, told
@@ -25,7 +25,7 @@ from argosy.workflows.cli.live import PlainScreen, RichScreen, Screen, Watch
 from argosy.workflows.cli.logs import RankLines
 from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
-from argosy.workflows.cli.run_folder import ENDED, RunFolder, interrupted_runs, own_run
+from argosy.workflows.cli.run_folder import ENDED, RunFolder, own_run
 from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml, push_code
 from argosy.workflows.cli.starting import (
     ONCE,
@@ -228,11 +228,8 @@ def _announce(source: Source, options: RunOptions, request: Request) -> None:
     named = RunFolder(request.state_dir / "runs" / (options.workflow_name or ""), request.state_dir)
     if options.workflow_name and named.state().get("phase", ENDED[0]) not in ENDED and not named.engine_runs():
         click.echo(f"going on with the interrupted run {options.workflow_name} (--new starts another)", err=True)
-    elif not request.new and not request.named["run-id"] and source.run_name:
-        for folder in interrupted_runs(request.state_dir, source.run_name)[:1]:
-            on = f"go on with it: {folder.command('run', folder.path / 'workflow.yaml')}"
-            differs = what_differs(source, folder) or "other code, fields or parameters"
-            say(f"starting anew: the interrupted run {folder.path.name} has {differs}; {on}", err=True)
+    elif not request.new and not request.named["run-id"] and (told := starting_anew(source, request.state_dir)):
+        say(told, err=True)
 
 
 def _watched(source: Source, options: RunOptions, request: Request) -> tuple[WorkflowState, bool]:

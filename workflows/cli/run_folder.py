@@ -119,12 +119,11 @@ class RunFolder:
         """The engine's state, with how it was ``interrupted`` where it has not ended and nobody runs it."""
         running = self.engine_runs()  # before the state: an engine that ends in between has written that
         state = self.state() or {"name": self.path.name}
-        if running:
-            state = {**state, "interrupted": ""}  # one that goes on has not saved that yet
-        elif not state.get("interrupted"):
-            state = {**state, "interrupted": "SIGKILL"}
-        if state.get("phase") in ENDED:
-            state = {**state, "interrupted": ""}
+        if running or state.get("phase") in ENDED:
+            return {**state, "interrupted": ""}  # one that goes on has not saved that yet
+        if not state.get("interrupted"):
+            gone = "the process that ran it is gone, killed or with its machine; run it again to resume"
+            state = {**state, "interrupted": "SIGKILL", "message": state.get("message") or gone}
         return state
 
     def record(self) -> RunRecord:

@@ -71,7 +71,8 @@ def lines(record: RunRecord, now: float) -> list[str]:
     width = max((len(node.name) for node in record.nodes), default=0)
     for node in record.nodes:
         taken = duration(node.ended - node.began) if node.ended is not None and node.began is not None else ""
-        found.append(f"  {node.name:<{width}}  {node.phase:<9}  {taken}".rstrip())
+        phase = "Cut off" if record.interrupted and node.phase == "Running" else node.phase
+        found.append(f"  {node.name:<{width}}  {phase:<9}  {taken}".rstrip())
     found += [*_training(record), *_results(record)]
     return found
 

@@ -92,6 +92,10 @@ class Row:
         facts = self.facts(now)
         if self.record is not None and self.record.silent_since is not None:
             facts["phase"] = f"{facts['phase']} for {duration(now - self.record.silent_since)}"
+        if self.record is not None and self.record.goodput is not None:
+            facts["goodput"] = (
+                self.record.goodput.ratio
+            )  # once rounded, 8.854% would become 8.8% here and 8.9% elsewhere
         return tuple("-" if facts[key] is None else _TEXTS[key](facts) for key in _TEXTS)
 
 

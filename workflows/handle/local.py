@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.injection import parse
+from argosy.workflows.cli.code_difference import starting_anew
+from argosy.workflows.cli.output import say
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.source import push_code
 from argosy.workflows.cli.starting import check_faults, check_gpus, check_not_running, check_state_dir, read_parameters
@@ -42,6 +44,8 @@ def start(source: Source, given: dict[str, str], inject: tuple[str, ...], new: b
     check_state_dir(state_dir)
     push_code(source, state_dir)
     interrupted = None if new else latest_unfinished(state_dir, source.sha256, parameters)
+    if not new and interrupted is None and "run-id" not in given and (told := starting_anew(source, state_dir)):
+        say(told, err=True)  # a saved notebook is other code already
     folder = RunFolder(state_dir / "runs" / (interrupted.name if interrupted else new_name(source.document)), state_dir)
     folder.path.mkdir(parents=True, exist_ok=True)
     with (folder.path / ENGINE_LOG).open("ab") as said:
@@ -50,9 +54,9 @@ def start(source: Source, given: dict[str, str], inject: tuple[str, ...], new: b
             stdin=subprocess.PIPE, stdout=said, stderr=said, start_new_session=True,
         )  # fmt: skip
     assert engine.stdin is not None
-    told = {"state_dir": str(state_dir), "name": folder.name, "parameters": parameters}
+    options = {"state_dir": str(state_dir), "name": folder.name, "parameters": parameters}
     with engine.stdin as pipe:
-        pipe.write(json.dumps({**told, "inject": [fault.text for fault in faults]}).encode() + b"\n" + source.yaml)
+        pipe.write(json.dumps({**options, "inject": [fault.text for fault in faults]}).encode() + b"\n" + source.yaml)
     threading.Thread(target=engine.wait, daemon=True, name="engine").start()  # nobody else waits for the process
     until = time.monotonic() + STARTING_SECONDS
     while not (folder.path / "state.json").exists() or not (folder.engine_runs() or engine.poll() is not None):

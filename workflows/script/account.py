@@ -14,7 +14,7 @@ from argosy.workflows.script.source import Function, Source, last_name
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import targets, wrappers_of
 
-_LOADERS = ("torch", "pickle", "joblib", "safetensors", "jax", "np", "numpy")
+LOADERS = ("torch", "pickle", "joblib", "safetensors", "jax", "np", "numpy")
 _DEEPEST = 3
 _LONGEST = 120
 _SAVES = re.compile(r"^save_(checkpoint|ckpt|state)")
@@ -96,7 +96,7 @@ def loaded_by(source: Source, values: Values) -> tuple[Seen, ...]:
     calls = [call for call in source.calls if last_name(call.func) in ("load", "load_file") and call.args
              and isinstance(call.func, ast.Attribute)]  # fmt: skip
     known = [call for call in calls if any(_flags(call.args[0], values))
-             or source.origin(call.func.value).partition(".")[0] in _LOADERS]  # type: ignore[attr-defined]  # fmt: skip
+             or source.origin(call.func.value).partition(".")[0] in LOADERS]  # type: ignore[attr-defined]  # fmt: skip
     first = sorted(known, key=lambda call: not _near_optimizer(call, source))
     seen = (_seen(call, call.args[0], source, values) for call in first)
     return tuple(each for each in seen if not any(OTHERS.search(test) for test in each.tests))

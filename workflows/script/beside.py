@@ -1,4 +1,4 @@
-"""Small files that a script writes beside its checkpoints and reads again: which is the newest, or the losses."""
+"""Files that a script writes beside its checkpoints and reads again: copies of a state, which one is the newest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from argosy.workflows.script.account import LOADERS
 from argosy.workflows.script.places import SavedAt
+from argosy.workflows.script.resuming import LOADS, resume_flag
+from argosy.workflows.script.saves import COPIES
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import temporary
@@ -19,8 +22,11 @@ def beside(source: Source, values: Values, places: Sequence[SavedAt]) -> dict[st
         {each.folder for each in places},
         [str(PurePosixPath(each.folder, each.pattern)) for each in places],
     )
-    files = [(call, *_opened(call)) for call in source.calls]
-    written = {path for call, node, writes in files if writes and values.machine.needed(call) == ()
+    files = [(call, *_opened(call, source)) for call in source.calls]
+    # What a switch makes it read the run before has written, in whatever way.
+    switch = resume_flag(values.flags)
+    asked = [] if switch is None or switch.takes_value else [(switch,)]
+    written = {path for call, node, writes in files if values.machine.needed(call) in ([()] if writes else asked)
                for path in _paths(node, values)
                if not temporary(path) and not any(fnmatchcase(path, each) for each in whole)}  # fmt: skip
     return {path: source.where(call) for path in sorted(written) if str(PurePosixPath(path).parent) in folders
@@ -37,13 +43,17 @@ def _is(node: ast.expr, path: str, source: Source, values: Values) -> bool:
                                                if isinstance(one, ast.Constant)))  # fmt: skip
 
 
-def _opened(call: ast.Call) -> tuple[ast.expr | None, bool]:
+def _opened(call: ast.Call, source: Source) -> tuple[ast.expr | None, bool]:
     """The path of a file that it opens, and whether it writes it anew."""
     name, method = last_name(call.func), isinstance(call.func, ast.Attribute)
-    if name in ("write_text", "read_text") and isinstance(call.func, ast.Attribute):
-        return call.func.value, name == "write_text"
+    if name in ("write_text", "read_text", "write_bytes", "read_bytes") and isinstance(call.func, ast.Attribute):
+        return call.func.value, name.startswith("write")
     if name in ("savetxt", "loadtxt") and call.args:  # numpy's
         return call.args[0], name == "savetxt"
+    if name in COPIES and len(call.args) == 2:
+        return call.args[1], True
+    if name in LOADS and call.args and source.origin(call.func).partition(".")[0] in LOADERS:
+        return call.args[0], False
     if name != "open":
         return None, False
     mode = plain(argument(call, "mode", 0 if method else 1)) or "r"

@@ -36,7 +36,7 @@ _MAKES = re.compile(
     r"(?i)mkdir|makedir|(make|create|ensure|prepare|setup|init)\w*(dir|folder|path)|copytree|Writer|save_"
 )
 _LOOKS = ("exists", "isfile")
-_COPIES = ("copy", "copyfile", "copy2")
+COPIES = ("copy", "copyfile", "copy2")
 
 
 def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tuple[str, Flag | None], ...]]:
@@ -185,7 +185,7 @@ def _with_copies(source: Source, values: Values, found: dict[tuple[str, str], Sa
     copied = []
     for call in source.calls:
         name = last_name(call.func)
-        if name not in _COPIES or len(call.args) != 2:
+        if name not in COPIES or len(call.args) != 2:
             continue
         froms = {(str(PurePosixPath(glob).parent), PurePosixPath(glob).name) for glob in values.guesses(call.args[0])}
         target = values.guess(call.args[1])
