@@ -158,9 +158,10 @@ class FileStore:
         try:
             first = part.parent not in self._durable
             self._make(part.parent)
-            written = write_durably(part, data)
             if first:
-                _remove_stale(part)
+                part.touch()
+                _remove_stale(part)  # before the write: the disk may be full of them
+            written = write_durably(part, data)
             self._publish(part, path, publish)
             # Also when another writer was first: who is told that the key exists may rely on it.
             fsync_folder(path.parent)

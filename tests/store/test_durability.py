@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from argosy.steps.checkpoint import CheckpointStore
 from argosy.steps.store import open_store
+from argosy.steps.store.base import StoreError
 
 
 @pytest.fixture
@@ -117,3 +119,19 @@ def test_a_clock_that_is_ahead_of_the_disks_leaves_other_writers_their_parts(
     monkeypatch.setattr(time, "time", lambda: now() + 7200)
     open_store(f"file://{tmp_path}/store").put("key", b"x")
     assert [path.name for path in parts.iterdir()] == ["live"]
+
+
+def test_what_killed_writers_left_goes_before_anything_is_written(tmp_path: Path) -> None:
+    """A disk that was full of it stayed full, for the write that would have been followed by its removal failed."""
+    left = tmp_path / "store" / ".argosy-parts" / "dead"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    os.utime(left, (1e9, 1e9))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+    try:
+        with pytest.raises(StoreError, match="File too large"):
+            open_store(f"file://{tmp_path}/store").put("key", b"xy")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not left.exists()
