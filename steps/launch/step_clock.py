@@ -23,7 +23,7 @@ _CLEARLY = 2.0
 """So many times nearer the word after a save is than the one before, and than words are to each other, to belong to it.
 """
 _RECENT = 10
-"""Words before a save that tell how far they lie apart; between two of them something else may have been done."""
+"""Words before a save that tell how far steps lie apart; between two of them something else may have been done."""
 Source = Literal["name", "file", "print", "count"]
 
 
@@ -131,7 +131,7 @@ class StepClock:
             return before  # words came while it was written: it is saved beside the training
         if before is None:
             return later if later.when <= began + _LATE_SECONDS else None
-        recent = [word.when for word in words[max(0, after - _RECENT) : after]]
+        recent = list({word.step: word.when for word in words[max(0, after - _RECENT) : after]}.values())
         apart = median(map(sub, recent[1:], recent)) if len(recent) > 1 else math.inf
         late = later.when - (changed if later.when > changed else began)
         return later if _CLEARLY * late < min(began - before.when, apart) else before

@@ -169,6 +169,8 @@ NOTHING = FileStep(None, None, "file")
         (NOTHING, [(29, 199.98), (30, 199.999), (31, 200.02), (32, 200.04)], (30, "print", 30)),
         (NOTHING, [(28, 199.95), (29, 199.97), (30, 201.001), (31, 201.02)], (30, "print", 30)),
         (NOTHING, [(10, 100), (20, 101), (30, 102), (40, 202)], (30, "print", 30)),
+        # Saved, then told, in two lines a step.
+        (NOTHING, [(8, 197), (8, 197), (9, 199), (9, 199), (10, 201.01), (10, 201.01)], (10, "print", 10)),
         (NOTHING, [], (8, "count", None)),
         (FileStep(None, 9, "file"), [], (9, "file", None)),
     ],
