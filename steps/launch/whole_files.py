@@ -94,8 +94,8 @@ class Ages:
 
 def open_for_writing(folder: Path, names: Iterable[str]) -> set[str]:
     """Those of the files that a process below this one holds open for writing."""
-    wanted = {os.path.realpath(folder / name): name for name in names}
-    return {wanted[path] for pid in processes.descendants(os.getpid()) for path in opened(pid) if path in wanted}
+    writing = {path for pid in processes.descendants(os.getpid()) for path in opened(pid)}
+    return {name for name in names if os.path.realpath(folder / name) in writing}
 
 
 def opened(pid: int, *, writing: bool = True) -> list[str]:

@@ -219,13 +219,14 @@ def test_matching_takes_regular_files_only(tmp_path: Path) -> None:
 def test_a_file_open_for_writing_in_a_child_is_seen(tmp_path: Path) -> None:
     code = "import sys; f = open(sys.argv[1], sys.argv[2]); print(flush=True); sys.stdin.read()"
     (tmp_path / "f").write_text("x")
-    for mode, expected in (("a", True), ("r", False)):
+    (tmp_path / "last").symlink_to("f")
+    for mode, expected in (("a", {"f", "last"}), ("r", set())):
         child = subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path / "f"), mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert child.stdout is not None
         child.stdout.readline()
-        assert bool(open_for_writing(tmp_path, ["f"])) is expected
+        assert open_for_writing(tmp_path, ["f", "last"]) == expected
         child.communicate()
         assert not open_for_writing(tmp_path, ["f"])
 
