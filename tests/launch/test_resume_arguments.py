@@ -55,6 +55,17 @@ def test_placeholders(files: list[str], include: str, argument: str, expected: s
     assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()) == sorted(files)
 
 
+def test_a_link_to_the_newest_file_does_not_hide_the_name_that_tells_its_step(tmp_path: Path) -> None:
+    (out := tmp_path / "work" / "out").mkdir(parents=True)
+    (out / "ckpt_9.pt").write_text("x")
+    os.utime(out / "ckpt_9.pt", (1e9, 1e9))
+    (out / "last.pt").symlink_to("ckpt_9.pt")
+    checkpoints = CheckpointStore(open_store(f"file://{tmp_path}/store"), "run/runs/r1")
+    made = committed_folder(checkpoints, checkpoints.claim("test"), 1, out, ["ckpt_9.pt", "last.pt"])
+    given = restored(tmp_path, checkpoints, made.digest, resume_arg=("{newest}", "{newest:*.pt}"))
+    assert given == ["out/ckpt_9.pt"] * 2
+
+
 def test_what_a_checkpointer_saved_is_no_folder_of_a_script(tmp_path: Path) -> None:
     checkpoints = CheckpointStore(open_store(f"file://{tmp_path}/store"), "run/runs/r1")
     claim = checkpoints.claim("test")
