@@ -47,6 +47,12 @@ def test_a_file_for_each_rank_lies_on_its_node(name: str, read) -> None:
     assert (ranks(found), "names a file for each rank" in said, "write unit" in said) == ((1, 2), True, False)
 
 
+@pytest.mark.parametrize("said_so", ["f'rank {rank} saved last.pt'", "'rank ' + str(rank) + ' saved last.pt'"])
+def test_a_line_that_names_a_rank_and_a_file_is_no_file_of_that_rank(said_so: str, read) -> None:
+    script = f"{PARSER}{GROUP})\nrank = torch.distributed.get_rank()\nprint({said_so})\n"
+    assert "names a file for each rank" not in read(f"{script}{STATE}'o/last.pt')\n")[2]
+
+
 def test_the_rank_that_an_older_launcher_gives_is_written(read) -> None:
     script = f"{PARSER}p.add_argument('--local_rank', type=int, required=True)\nargs = p.parse_args()\n"
     script += f"torch.cuda.set_device(args.local_rank)\n{GROUP}, rank=int(os.environ['RANK']))\n"

@@ -151,6 +151,13 @@ def test_a_final_model_beside_the_trainers_folder_is_said_to_be_lost(script, lef
     assert f"not kept ({left}): save it below o, as in o/final\n" in written(script)[2]
 
 
+def test_a_trainer_of_the_scripts_own_saves_what_its_method_saves(written) -> None:
+    script = "import torch\nclass Trainer:\n    def save_model(self, path):\n"
+    script += "        torch.save({'m': 1, 'opt': 2}, path)\n"
+    checkpoint, _, out = written(f"{script}trainer = Trainer()\nfor i in range(9):\n    trainer.save_model('o/m.pt')\n")
+    assert (checkpoint["path"], checkpoint["include"], "not kept" in out) == ("o", ["m.pt"], False)
+
+
 def test_lightning_has_as_many_ranks_as_it_was_told(written) -> None:
     script = f'{LIGHTNING}L.Trainer(devices=2, callbacks=[ModelCheckpoint("ck")]).fit(m, ckpt_path="last")\n'
     checkpoint, gang, out = written(script)

@@ -93,7 +93,7 @@ def targets(call: ast.Call, source: Source, wrappers: set[str], values: Values) 
         and "save_state" not in {last_name(each.func) for each in source.calls}
     ):  # what lies beside states is no part of them
         yield call.args[1], "/*.safetensors"
-    elif (name, base) == ("save_model", "trainer") or name == "save_state":
+    elif name == "save_state" or ((name, base) == ("save_model", "trainer") and name not in values.bindings.functions):
         yield from ((each, "/**/*") for each in [argument(call, "output_dir", 0)] if each is not None)
     elif name in ("save", "async_save", "save_state_dict") and (place := _of_dcp(call, keywords, values)) is not None:
         yield place, "/**/*"
