@@ -32,17 +32,18 @@ _PROVEN_JSON_BYTES = 1 << 20
 def matching(folder: Path, include: Sequence[str]) -> list[str]:
     """Relative paths of regular files below ``folder`` that a glob of ``include`` matches (none: all), sorted.
 
-    A link to a file in there, as ``last.pt`` often is, counts as one; a link to anything outside does not.
+    A link to a file in there counts where ``include`` names it, as ``last.pt``: by a glob the file alone is meant.
     """
     inside = folder.resolve()
     found: set[str] = set()
     for glob in include or ("**/*",):
+        plain = set(glob).isdisjoint("*?[")
         with contextlib.suppress(FileNotFoundError):
             for path in folder.glob(glob):
                 # What another node just fetches into a folder that both share is not the script's.
                 if not path.is_file() or path.name.startswith(".argosy-"):
                     continue
-                if not path.is_symlink() or path.resolve().is_relative_to(inside):
+                if not path.is_symlink() or (plain and path.resolve().is_relative_to(inside)):
                     found.add(path.relative_to(folder).as_posix())
     return sorted(found)
 

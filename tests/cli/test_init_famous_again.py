@@ -51,6 +51,8 @@ def test_of_several_places_that_is_kept_which_is_read_again(argosy, tmp_path) ->
     code, out, err = argosy("init", "train.py")
     assert (code, 'path = "o/model"\n' in out, 'include = ["n_*.pt"]\n' in out) == (0, True, True), out + err
     assert "nothing seen loads an optimizer's state, which begins anew" in out
+    (tmp_path / "train.py").write_text(FLAGS + NETS.replace("    first = int(found[-1].split('_')[-1][:-3])\n", ""))
+    assert "nothing seen loads an optimizer's state or a step" in argosy("init", "train.py", "--force")[1]
 
 
 def test_an_optimizer_with_a_load_of_its_own_may_be_given_its_state(argosy, tmp_path) -> None:

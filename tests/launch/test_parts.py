@@ -208,7 +208,8 @@ def test_matching_takes_regular_files_only(tmp_path: Path) -> None:
     (tmp_path / "link.pt").symlink_to("/etc/passwd")
     (tmp_path / "gone.pt").symlink_to("none.pt")
     (tmp_path / "last.pt").symlink_to("sub/b.pt")
-    assert matching(tmp_path, ("*.pt",)) == ["a.pt", "last.pt"]
+    assert matching(tmp_path, ("*.pt",)) == ["a.pt"]
+    assert matching(tmp_path, ("*.pt", "last.pt", "gone.pt", "link.pt")) == ["a.pt", "last.pt"]
     (tmp_path / "last.pt").unlink()
     assert matching(tmp_path, ("**/*.pt",)) == ["a.pt", "sub/b.pt"]
     assert matching(tmp_path, ()) == ["a.pt", "c.txt", "sub/b.pt"]

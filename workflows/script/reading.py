@@ -62,7 +62,7 @@ def read_script(
         InputError: no such file, a folder, too large, not text, or not Python.
     """
     source = read_source(path, folders)
-    if (defined := only_defined(source)) is not None:
+    if not named and (defined := only_defined(source)) is not None:
         say = f"name the file that calls it, or write `{defined}()` at its end"
         raise InputError(f"SCRIPT {path}: defines {defined} and calls nothing, so nothing would be trained; {say}")
     known = len(source.roots)
@@ -137,7 +137,7 @@ def _facts(
         files=file_flags(source, values),
         endings=endings(source, values),
         loop=_loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None),
-        counting=loop_of(source, values, False, bare=True),
+        counting=_counting(source, values),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
@@ -154,6 +154,17 @@ def _facts(
         at_end=at_end(source, values, places) if trainer is None else "",
         not_loaded=not_loaded(source, values) if trainer is None else "",
     )
+
+
+def _counting(source: Source, values: Values) -> Loop | None:
+    """The loop that counts turns; None where it begins at a name that nothing but a number was ever given."""
+    loop = loop_of(source, values, False, bare=True)
+    begun = [] if loop is None else [node for node in source.nodes if isinstance(node, ast.Assign)
+             and [ast.unparse(each) for each in node.targets] == [loop.first]]  # fmt: skip
+    named = [] if loop is None else [node for node in source.nodes if isinstance(node, ast.Name)
+             and isinstance(node.ctx, ast.Store) and node.id == loop.first]  # fmt: skip
+    fixed_at = begun and len(begun) == len(named) and all(isinstance(node.value, ast.Constant) for node in begun)
+    return None if fixed_at else loop
 
 
 def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loop | None:
