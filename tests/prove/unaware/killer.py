@@ -157,7 +157,9 @@ class Killer:
     def _ranks(self) -> dict[int, int]:
         """Rank -> pid of the scripts themselves that run now and that we have not struck."""
         found = {}
-        for pid in set(processes.all_pids()) - self._gone:
+        # A library's fork looks like its rank until it is another program: of two the elder is the rank.
+        younger_first = sorted(processes.all_pids(), key=lambda pid: processes.start_time(pid) or 0, reverse=True)
+        for pid in (pid for pid in younger_first if pid not in self._gone):
             with contextlib.suppress(OSError):
                 command = Path(f"/proc/{pid}/cmdline").read_bytes()
                 if b"train.py" not in command or b"argosy." in command or not self._alive(pid):
