@@ -34,8 +34,10 @@ _OF_TRAININGS: Final = (
 """What harms a training is a note for a pod that nothing calls one."""
 
 
-# What an author left out says a comment, too.
-_SKETCH: Final = re.compile(r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)", re.MULTILINE)
+# What an author left out says a comment, too; ytt's comments write values.
+_SKETCH: Final = re.compile(
+    r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)|(?:^|[ \t])#@(?:[ \t]|\w+/)", re.MULTILINE
+)
 
 
 # What a tool's own tests read is wrong on purpose.

@@ -22,8 +22,15 @@ _ONE_LABEL: Final = (
     *("Service", "Namespace", "JobSet", "PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "JAXJob", "PaddleJob"),
 )
 _ANY_NAME: Final = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+_NVIDIA: Final = (
+    "nvidia.com/gpus",
+    "nvidia.com/gpu",
+    "nvidia/gpu",
+    "nvidia.com/cuda",
+    "alpha.kubernetes.io/nvidia-gpu",
+)
 _MEANT: Final = {
-    **dict.fromkeys(("nvidia.com/gpus", "nvidia.com/gpu", "nvidia/gpu", "nvidia.com/cuda"), "nvidia.com/gpu"),
+    **dict.fromkeys(_NVIDIA, "nvidia.com/gpu"),
     **dict.fromkeys(("amd.com/gpus", "amd.com/gpu", "amd/gpu"), "amd.com/gpu"),
 }
 _PLAIN_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage", "storage"))
@@ -61,9 +68,11 @@ def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
 def parts(pod: Pod) -> Iterator[Problem]:
     """Names of containers, volumes and ports: form, and that each stands once."""
     seen: dict[str, int] = {}
+    # Argo calls a template's own container main: https://github.com/argoproj/argo-workflows, workflowpod.go
+    own = {id(pod.role.node[key].yaml) for key in ("container", "script")} if pod.role is not None else ()
     for container in pod.all_containers:
         name = container.node["name"]
-        if name.text or pod.document.group != "argoproj.io":  # the API server prints Argo's empty ones
+        if id(container.node.yaml) not in own:
             yield from _part(name, "container")
         if name.text and name.text in seen and pod.document.group != "argoproj.io":
             yield Problem(

@@ -58,6 +58,12 @@ def _nowhere(document: Document) -> Iterator[Problem]:
 def _unknown_dependency(document: Document) -> Iterator[Problem]:
     """Triggers and conditions name dependencies of the sensor."""
     names = {each["name"].text for each in document.spec["dependencies"]}
+    for each in document.spec["dependencies"] if document.is_a("Sensor", "argoproj.io") else ():
+        for key in ("eventSourceName", "eventName"):
+            if each.is_mapping and not each[key]:
+                old = ": gateways went with Argo Events 1.0" if each["gatewayName"] else ""
+                what = f"the dependency {each['name'].text!r} has no {key}, which the sensor's controller refuses{old}"
+                yield Problem(each, what, f"write {key}")
     for trigger in _triggers(document):
         for _, parameter in _parameters(trigger):
             node = parameter.at("src.dependencyName")
