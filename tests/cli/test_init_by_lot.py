@@ -231,7 +231,7 @@ REFUSED = {
     ),
     "a saver of a library that is not known": (
         "import engine\nhooks = [engine.ModelSaver(10, conf.out + '/snap')]\n",
-        'include = ["snap*"]',
+        'include = ["snap*", "snap*/**/*"]',
     ),
     "a word of Hydra": (
         "import hydra, torch\n@hydra.main(config_path='.', config_name='c')\ndef main(cfg):\n    if cfg.resume:\n"

@@ -29,6 +29,8 @@ def to_write(facts: ScriptFacts) -> str:
     inside = [each for each in globs if not each.startswith((*OUTSIDE, "*"))]
     above = posixpath.commonpath([_fixed(each) for each in inside]) if inside and len(inside) == len(globs) else ""
     names = [posixpath.relpath(each, above) for each in globs] if above else [*map(_below, globs)]
+    # Of what has no ending it is not known whether it is a file or a folder.
+    names += [f"{each}/**/*" for each in names if each.endswith("*") and not each.endswith("/*")]
     lines = ["[checkpoint]", 'mode = "opaque"', f'path = "{above or FOLDER}"']
     unknown = any(not each.glob for each in facts.seen_saves)  # which of them is the checkpoint?
     lines.append(f"include = {json.dumps(['GLOB'] if unknown else names or ['GLOB'])}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
+from argosy.workflows.cli.init_left import elsewhere, not_kept, with_its_parts
 from argosy.workflows.cli.init_refused import check_restart, is_empty, refused
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
@@ -75,6 +75,8 @@ def put_checkpoint(
     if opaque is None:
         check_restart(facts)
     folder, patterns, why = _saved(facts, opaque, include)
+    if opaque is None and trainer is None and not include and facts.loads and facts.resume_flag() is None:
+        folder, patterns = with_its_parts(facts, folder, patterns)
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)
     guess.lines += ["", "[checkpoint]"]
@@ -88,7 +90,7 @@ def put_checkpoint(
         cost = f"if the * counts up, each commit holds all files so far{only}"
         guess.put("include", patterns, cost if counted else "")
     if opaque is None and not include:
-        (_say_what_is_left if trainer is None else _say_what_is_elsewhere)(guess, facts, folder, patterns)
+        guess.why += (not_kept if trainer is None else elsewhere)(facts, folder, patterns)
     if unit := trainer.unit if trainer is not None else [NUMBERED] if patterns == [f"{NUMBERED}/**/*"] else []:
         guess.put("unit", list(unit), "each of them is a checkpoint of its own; what lies beside goes along")
     if trainer is not None:
@@ -140,41 +142,6 @@ def _to_be_made(folder: str) -> tuple[str, str]:
         f"nothing seen makes {folder}",
         f"only an empty folder travels with the code, so write {line} before it saves",
     )
-
-
-def _say_what_is_left(guess: Guess, facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> None:
-    """What the script saves elsewhere, or beside the states that it goes on from: a final model may be among it."""
-    kept = [
-        str(Path(folder, pattern.replace("/**/", "/") if pattern[-5:] != "/**/*" else pattern)) for pattern in patterns
-    ]
-    told = {str(Path(each.folder, each.pattern)): each.where for each in fixed(facts.saves)
-            if not each.unless and not is_empty(each.folder)}  # fmt: skip
-    covered = {path for path in told for one in (*kept, *told) if path != one and fnmatchcase(path, one)}
-    left = {path: where for path, where in told.items() if path not in {*covered, *kept}}
-    if left:
-        above = os.path.commonpath([str(Path(path).parent) for path in (*kept, *left)]) if _inside(left) else ""
-        while "*" in above:
-            above = os.path.dirname(above)
-        names = [os.path.relpath(path, above or ".") for path in (*kept, *left)]
-        words = " ".join(f"--include {shlex.quote(name)}" for name in names)
-        lines = ", ".join(f"{where}: {path}" for path, where in left.items())
-        keep = (
-            f"keep it too with --opaque {above or '.'} {words}" if _inside(left) else "it lies outside the run's folder"
-        )
-        guess.why.append((f"not kept ({lines})", keep))
-
-
-def _say_what_is_elsewhere(guess: Guess, facts: ScriptFacts, folder: str, _patterns: Sequence[str]) -> None:
-    """What a trainer's script saves beside the trainer's folder, of which the last commit holds all."""
-    paths = {each.where: os.path.normpath(Path(each.folder, each.pattern.removesuffix("**/*")))
-             for each in fixed(facts.saves) if not (each.unless or is_empty(each.folder))}  # fmt: skip
-    left = [f"{where}: {path}" for where, path in paths.items() if not Path(path).is_relative_to(folder)]
-    if left and folder != ".":
-        guess.why.append((f"not kept ({', '.join(left)})", f"save it below {folder}, as in {folder}/final"))
-
-
-def _inside(paths: Iterable[str]) -> bool:
-    return not any(path.startswith(OUTSIDE) for path in paths)
 
 
 def _by_rank(guess: Guess, patterns: Sequence[str], ranks: tuple[int, int]) -> None:

@@ -42,6 +42,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     if len(states) == 1 != len(patterns):  # what lies beside it may be newer
         of_them = f"{{newest:{states[0]}}}"
         words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
+    words, why = _beside(facts, words, why, states)
     goes_on = bool(words or facts.loads)
     bare = words and facts.not_loaded
     counts_on = facts.not_loaded == STATE or (facts.counting is not None and not facts.counting.anew)
@@ -58,6 +59,23 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
         why += ", which begins anew" if counts_on else " or a step: a restart begins anew with that model"
         wanted = True
     return words, f"{why}{_lines_of(facts, folder) if wanted else ''}"
+
+
+def _beside(facts: ScriptFacts, words: list[str], why: str, patterns: Sequence[str]) -> tuple[list[str], str]:
+    """The same with what else has to be given, as far as that is seen."""
+    flags = [each for each in (facts.resume_flag(), *(facts.of_model or ())[:1]) if isinstance(each, Flag)]
+    for where, other in (facts.needs[each.attribute] for each in flags if each.attribute in facts.needs):
+        if other.name not in words:
+            why += f"; {where} ends it without {other.name}: give that, too"
+    if facts.begins_at is None or not flags or facts.trainer is not None or facts.loads:
+        return words, why
+    where, flag = facts.begins_at
+    if flag in flags or flag.name in words:
+        return words, why
+    if words and any("*" in each for each in patterns):
+        why += f"; {where} begins at {flag.name}, whatever was loaded: {STEP} stands for the number in the file's name"
+        return [*words, *words_of(flag.name, STEP)], why
+    return words, f"{why}; {where} begins at {flag.name}, whatever was loaded: give that, too"
 
 
 def _words(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
@@ -147,6 +165,8 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
 
 def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way:
     """The path that a flag is given, of the one file among several where that can be told."""
+    beside = [*patterns]
+    patterns = [each for each in patterns if each not in facts.finals] or beside
     patterns = sorted(patterns, key=lambda each: "best" in Path(each).name.lower())  # it may be an old one
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
@@ -165,7 +185,7 @@ def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]
     best = any(fnmatchcase(each, patterns[0]) and not LAST.fullmatch(each) for each in named if patterns)
     # The best may be no state to go on from, and is written last; so may be what lies beside them.
     newest = f"{{newest:{only_numbered(patterns[0])}}}" if best else "{newest}"
-    newest = f"{{newest:{patterns[0]}}}" if numbered == patterns[:1] and len(patterns) > 1 else newest
+    newest = f"{{newest:{patterns[0]}}}" if numbered == patterns[:1] and len(beside) > 1 else newest
     return Way(words_of(flag.name, newest), f"{declares} with a value; {newest} stands for what was written last")
 
 
@@ -196,7 +216,8 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if facts.may_go_on:
         named = "; ".join(facts.may_go_on)
-        own = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg"
+        there = ", or write it into that file" if " of " in named else ""
+        own = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg{there}"
         why = f"every restart may begin anew; {own}"
     if facts.loop is not None and facts.trainer is None:
         return Way([], why, lines=True)
@@ -219,7 +240,7 @@ def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns:
     path = str(Path(checkpoint)) if "*" not in checkpoint and len(patterns) == 1 else "{newest}"
     if len(patterns) > 1 and len(numbered) == 1:
         path = f"{{newest:{numbered[0]}}}"
-    words = [] if len(numbered) > 1 else words_of(flag.name, path)
+    words = words_of(flag.name, path) if len(numbered) == 1 or len(patterns) < 2 else []
     say = " ".join(f"--resume-arg={shlex.quote(word)}" for word in words)
     why = f"{where} loads what {flag.name} names, but no optimizer's state: a restart begins anew"
     newest = f"; with {say} it begins with the newest model" if words else ""

@@ -68,6 +68,9 @@ class Conditions:
         name, flag = node.attr, self._flags.get(node.attr)
         # What an object keeps of it under the same name (``self.resume = resume``) does not set it.
         setters = {owner for owner, _ in self._bindings.attributes.get(name, [])} - {"self"}
+        if flag is None and not setters and name in self.given:
+            # A library declares it: with nothing but another flag behind it, it is a switch.
+            return True if (self.given[name] or "--").startswith("--") else None
         if flag is None or flag.computed or setters or last_name(node.value) == "self" or RANKS.search(name):
             return None
         return name in self.given or (flag.default or "0") != "0"

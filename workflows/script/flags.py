@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from argosy.workflows.script.source import Function, Source, argument, default_of, last_name, plain, written_out
@@ -13,6 +13,7 @@ _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
 _OF_TRUTH = re.compile(r"(?i)bool$")
 _OF_ABSL = "DEFINE_"
+_BY_DOCOPT = re.compile(r"(?m)^ +(?:-\w[ ,]+)?(--[\w-]+)(?:[ =](<[^>]+>|[A-Z_]+\b))?(.*)$")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def declared(source: Source, arguments: Sequence[str] = ()) -> tuple[Flag, ...]:
             flag = replace(flag, required=False)  # of one command among others
         if flag is not None and (not source.file(call) or flag.attribute in read):
             found.setdefault(flag.name, flag)
-    for each in _of_fire(source, arguments):
+    for each in (*_of_docopt(source), *_of_fire(source, arguments)):
         found.setdefault(each.name, each)
     defaults = {word.arg: word.value for call in source.calls if last_name(call.func) == "set_defaults"
                 for word in call.keywords}  # fmt: skip
@@ -141,6 +142,21 @@ def _of_absl(call: ast.Call, source: Source) -> Flag | None:
         where=source.where(call),
         computed=_is_computed(value),
     )
+
+
+def _of_docopt(source: Source) -> Iterator[Flag]:
+    """``--out=<dir>  Where to. [default: x]`` in the text of the module that ``docopt(__doc__)`` stands in."""
+    for call in (each for each in source.calls if last_name(each.func) == "docopt" and each.args):
+        modules = (each for each in source.nodes if isinstance(each, ast.Module)
+                   and source.file(each) == source.file(call))  # fmt: skip
+        text = next((ast.get_docstring(each) for each in modules), None) if _is_doc(call.args[0]) else None
+        for name, value, says in _BY_DOCOPT.findall(text or ""):
+            usual = re.search(r"\[default: *(.*?)\]", says)
+            yield Flag(name, bool(value), (usual[1] if usual else "") or None, False, source.where(call))
+
+
+def _is_doc(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "__doc__"
 
 
 def _is_computed(node: ast.expr | None) -> bool:

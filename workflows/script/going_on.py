@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import Absent
+from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.lines import loops_around
 from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name
@@ -65,6 +66,34 @@ def barred(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[s
                              for one in others):  # fmt: skip
             return source.where(node), ast.unparse(node.test)
     return None
+
+
+def asked_beside(source: Source, values: Values) -> dict[str, tuple[str, Flag]]:
+    """Of each flag where the script ends if another is not given with it, and the other: ``if args.model and not
+    args.memory: raise``.
+    """
+    found = dict[str, tuple[str, Flag]]()
+    for node in (each for each in source.nodes if isinstance(each, ast.If) and _ends(each.body[-1])):
+        around = (each for each in source.above(node) if isinstance(each, ast.If) and node in _inside(each.body))
+        parts = [part for each in (node, *around) for part in _parts(each.test)]
+        lacks = [
+            flag for each in parts if values.conditions.holds(each) is True and (flag := _asked(each, values, False))
+        ]
+        named = [
+            flag for each in parts if values.conditions.holds(each) is False and (flag := _asked(each, values, True))
+        ]
+        for flag in named if len(lacks) == 1 else ():
+            found.setdefault(flag.attribute, (source.where(node), lacks[0]))
+    return found
+
+
+def _asked(test: ast.expr, values: Values, given: bool) -> Flag | None:
+    """The flag of which a test asks whether it is given; or, not ``given``, whether it is not."""
+    node: ast.expr | None = test if given else test.operand if isinstance(test, ast.UnaryOp) else None
+    if isinstance(test, ast.Compare):
+        node = test.left if isinstance(test.ops[0], ast.IsNot if given else ast.Is) else None
+    flag = values.flag(node.attr) if isinstance(node, ast.Attribute) else None
+    return flag if flag is not None and flag.takes_value else None
 
 
 def _ends(last: ast.stmt) -> bool:

@@ -20,6 +20,8 @@ _WAY = re.compile(
     r"(?i)(^|[_.-])((auto[_-]?)?(resume|restore|restart)|continue)(?!\w*_(id|optim\w*|only)$)|"
     r"(^|[_.-])(re)?load_(latest|path|checkpoint|ckpt|model)|^(re)?load$|^(autoresume|read_checkpoint)"
 )
+_FILE = re.compile(r"(?i)(^|[_.-])(checkpoint|ckpt)_?(path|file)?$")
+"""So is a setting called that names what is loaded, where it is empty."""
 _NEWEST = re.compile(r"(?i)resume|latest|continue")
 
 
@@ -40,7 +42,8 @@ def folders(arguments: Sequence[str], settings: Settings) -> tuple[tuple[str, st
 
 def ways(source: Source, settings: Settings) -> tuple[str, ...]:
     """Flags, keys of settings and fields of classes that are called as what makes a script go on."""
-    found = [f"{key} of {file}" for key, file in settings.keys.items() if _WAY.search(key.rpartition(".")[2])]
+    found = [f"{key} of {file}" for key, file in settings.keys.items() if _WAY.search(key.rpartition(".")[2])
+             or (_FILE.search(key) and settings.values.get(key) == "")]  # fmt: skip
     found += _declared(source)
     return tuple(sorted(dict.fromkeys(found), key=lambda name: not _NEWEST.search(name)))[:MOST]
 

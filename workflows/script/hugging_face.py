@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from argosy.workflows.script.source import Source, argument, last_name
+from argosy.workflows.script.source import Function, Source, argument, last_name
 from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, started, surely
 from argosy.workflows.script.values import Values
 
@@ -31,9 +31,23 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
     # Before transformers 4 it was called model_path.
     ways = (resumes_by(calls, "train", name, values) for name in ("resume_from_checkpoint", "model_path"))
     goes_on = next(filter(None, ways), "")
+    own = next((source.where(each) for kind in values.bindings.classes.get(last_name(trainer.func), [])
+                for each in kind.body if isinstance(each, Function) and each.name == "_save_checkpoint"
+                and "super()" not in ast.unparse(each)), "")  # fmt: skip
     declared = settings is None and parser is not None and goes_on == "variable"
     # Ray's is made around one that no call shows.
     name = "Trainer" if _is_rays(trainer, source) else last_name(trainer.func)
+    ways_on = _flags_of_train(calls, values, place)
+    if own:
+        say = "".join(f" --resume-arg={each} --resume-arg={folder or 'FOLDER'}" for each in ways_on[:1])
+        return TrainerFacts(
+            library=f"transformers.{name}",
+            where=own,
+            folder=None,
+            lacks="saves by a _save_checkpoint of the script's own, which only a run could tell",
+            remedy="name the folder and what is a checkpoint there, as in `argosy init SCRIPT "
+            f"--opaque {folder or 'FOLDER'} --include GLOB{say}`",
+        )
     return TrainerFacts(
         library=f"transformers.{name}",
         where=source.where(settings or trainer),
@@ -44,7 +58,7 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
         expect=("rng_state_{rank}.pth",),
         marker="trainer_state.json",
         resume_args=_words(source, values) if declared else (),
-        resume_flags=_flags_of_train(calls, values, place),
+        resume_flags=ways_on,
         resumes=goes_on,
         start=started(calls, source, "train", "resume_from_checkpoint", f"get_last_checkpoint({folder!r})")
         + "; from transformers.trainer_utils import get_last_checkpoint at its top",

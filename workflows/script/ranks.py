@@ -58,6 +58,7 @@ def spread(source: Source, values: Values) -> Spread:
     # A library's wrapper that nobody makes a group of ranks for is never come to.
     wrappers = _WRAPPERS if any(_STARTS.search(ast.unparse(node.func)) for node in source.calls) else ()
     by = next(((name, where) for name, where in names if name in (*DISTRIBUTED, *wrappers)), None)
+    by = next((each for each in names if by is not None and each[0] == "Fabric"), by)  # whose strategies others are
     cuda = next((where for name, where in names if name in ("cuda", "nccl")), None)
     group = any(name == "init_process_group" for name, _ in names)
     shared = (call for call in source.calls if last_name(call.func) == "DistributedSampler")

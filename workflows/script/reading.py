@@ -18,7 +18,7 @@ from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.fields import fields
 from argosy.workflows.script.flags import Flag, declared, of_call
 from argosy.workflows.script.given import by_place, given
-from argosy.workflows.script.going_on import barred, loaded, removed
+from argosy.workflows.script.going_on import asked_beside, barred, loaded, removed
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import Loop, loop_of
@@ -39,6 +39,7 @@ from argosy.workflows.script.resuming import (
 from argosy.workflows.script.saves import folder_lacks, saves
 from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of
 from argosy.workflows.script.source import Source, last_name, read_source
+from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
 from argosy.workflows.script.turns import at_end
 from argosy.workflows.script.values import Values
@@ -107,7 +108,6 @@ def _facts(
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     loads = loaded(source, values, (*fixed(places), *named))
-    of_trainer = [SavedAt(trainer.folder, "*", "")] if trainer is not None and trainer.folder else []
     return ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -117,7 +117,7 @@ def _facts(
         init_from=_init_from(source),
         loads=loads,
         removed=removed(source, values, fixed(places)),
-        barred=barred(source, values, (*fixed(places), *of_trainer)),
+        barred=barred(source, values, (*fixed(places), *_of(trainer))),
         end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
         trainer=trainer,
         data=data_facts(source),
@@ -152,6 +152,9 @@ def _facts(
         seen_loads=loaded_by(source, values),
         set_off=set_off(source, values, {where for where, _ in unclear}),
         at_end=at_end(source, values, places) if trainer is None else "",
+        finals=_finals(source, values, places) if trainer is None else frozenset(),
+        begins_at=_begins_at(source, values),
+        needs=asked_beside(source, values),
         not_loaded=not_loaded(source, values) if trainer is None else "",
     )
 
@@ -165,6 +168,26 @@ def _counting(source: Source, values: Values) -> Loop | None:
              and isinstance(node.ctx, ast.Store) and node.id == loop.first]  # fmt: skip
     fixed_at = begun and len(begun) == len(named) and all(isinstance(node.value, ast.Constant) for node in begun)
     return None if fixed_at else loop
+
+
+def _of(trainer: TrainerFacts | None) -> list[SavedAt]:
+    return [SavedAt(trainer.folder, "*", "")] if trainer is not None and trainer.folder else []
+
+
+def _begins_at(source: Source, values: Values) -> tuple[str, Flag] | None:
+    """Where the loop begins at a number that a flag alone says: nothing that is loaded gives it another."""
+    loop = loop_of(source, values, False, bare=True)
+    _, dot, name = ("", "", "") if loop is None else loop.first.rpartition(".")
+    set_too = any(isinstance(each, ast.Attribute) and each.attr == name and isinstance(each.ctx, ast.Store)
+                  for each in source.nodes)  # fmt: skip
+    flag = values.flag(name) if dot and not set_too else None
+    return (loop.where, flag) if loop is not None and flag is not None and flag.takes_value else None
+
+
+def _finals(source: Source, values: Values, places: Places) -> frozenset[str]:
+    """The files that are saved once, when the training is over, among others that are saved before."""
+    late = [each for each in places if len(places) > 1 and at_end(source, values, [each])]
+    return frozenset(each.pattern for each in late) if len(late) < len(places) else frozenset()
 
 
 def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loop | None:

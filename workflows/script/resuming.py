@@ -68,20 +68,36 @@ def not_loaded(source: Source, values: Values) -> str:
     """What a script does not load that trains with torch's optimizers, and gives no state to anything but models, as
     far as it is seen: what it reads is read by its own functions, and no library is asked to; "" where it may.
     """
-    own = {*values.bindings.functions, "loadtxt"}
+    own = {*values.bindings.functions, "loadtxt", "loadAnns", "loadImgs", "loadCats", "loadRes"}  # pycocotools'
     text = "".join(ast.unparse(each) for each in source.nodes if isinstance(each, ast.Module))
     for call in source.calls:
         name = last_name(call.func)
         owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-        if _READS.search(name) and name not in own and not (
+        first = owner.partition(".")[0]  # each of a table that may hold an optimizer, too, for module in all.values()
+        turned = not _MODELS.search(first.replace("module", "")) and any(
+            isinstance(each, ast.For) and first in _names(each.target) for each in source.above(call)
+        )
+        if _READS.search(name) and name not in own and (turned or not (
             (name in ("load", "load_file") and "opt" not in owner)
-            or (name == "load_state_dict" and (_MODELS.search(owner) or f"{owner}.parameters()" in text))
-        ):  # fmt: skip
+            or (name == "load_state_dict" and (_MODELS.search(owner) or f"{owner}.parameters()" in text
+                                              or (owner == "self" and _is_of_a_model(call, source))))
+        )):  # fmt: skip
             return ""
     parts = {each for found in _PARTS.findall(text) for each in found}
-    if "torch.optim" not in text or "opt" in parts:
+    pickled = (node.targets[0] for node in source.nodes if isinstance(node, ast.Assign)
+               and isinstance(node.value, ast.Call) and last_name(node.value.func) == "load")  # fmt: skip
+    if "torch.optim" not in text or "opt" in parts or any("optim" in name for each in pickled for name in _names(each)):
         return ""
     return STATE if parts else f"{STATE} or a step"
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _is_of_a_model(call: ast.Call, source: Source) -> bool:
+    kind = source.class_of(call)
+    return kind is not None and any(last_name(base) == "Module" for base in kind.bases)
 
 
 def model_flag(source: Source, values: Values, whole: bool) -> tuple[Flag, str] | None:

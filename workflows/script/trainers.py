@@ -113,7 +113,11 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
     devices = argument(trainer, "devices")
     by_cli = last_name(trainer.func) == "LightningCLI"
     resumes = "variable" if by_cli else resumes_by(source.calls, "fit", "ckpt_path")
+    resumes = resumes or resumes_by([trainer], "Trainer", "resume_from_checkpoint")
     folder, include = (None if place is None else certain(values, place)), ("*.ckpt",)
+    before_1 = None if saver is None else argument(saver, "filepath")  # the folder and the name in one
+    if before_1 is not None:
+        place, folder = before_1, _folder_around(values, before_1)
     turns = resumes and _turned_through(source, trainer)
     if place is not None and folder is None and (turns or values.flag("resume") is not None):
         # Of a run's own folder the flag names the file to go on from; of a model's own, its turn of a loop.
@@ -137,6 +141,8 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
                and any(last_name(base).endswith("CheckpointIO") for base in each.bases))  # fmt: skip
     own = next((f"{source.where(each)} has a CheckpointIO of its own: name the folder with --opaque FOLDER, and what "
                 "it goes on from with --resume-arg" for each in plugins), "")  # fmt: skip
+    if before_1 is not None:
+        own = own or "name the folder with --opaque FOLDER, and what it goes on from with --resume-arg"
     return TrainerFacts(
         library=f"lightning.{last_name(trainer.func)}",
         where=source.where(saver or trainer),
@@ -145,7 +151,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         lacks="saves weights only, which it cannot go on from" if bare else _SOME.lacks,
         lines="" if own else _lines(source, trainer),
         include=globs,
-        unit=_unit(saver) if include[0] == "*.ckpt" else (),
+        unit=_unit(saver) if include[0] == "*.ckpt" and before_1 is None else (),
         newest=_last(saver, include[0]),
         resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=("--ckpt_path", "{newest}") if by_cli else (),
@@ -154,6 +160,12 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
+
+
+def _folder_around(values: Values, path: ast.expr) -> str | None:
+    """Of a file the folder, of which everything is known."""
+    folder = posixpath.dirname(values.folder(path) or "")
+    return None if not folder or "*" in folder else folder
 
 
 def _may_be_folders(source: Source) -> bool:
