@@ -36,10 +36,11 @@ def verdict_of(
     endings = [_ending(api, number, state, containers) for number, state in enumerate(states) if state in own]
     first = min((state.time for state in own if state.phase == "Failed"), default=float("inf"))
     before = [state for state in bad if state not in own and state.deleted < first]
-    found = judge(endings, [], _facts(name, [*own, *before], outcome))
+    told = [*(replace(state, deleted=0.0) for state in own), *before]  # that they were swept away later says nothing
+    found = judge(endings, [], _facts(name, told, outcome))
     others = [state for state in bad if state not in own and state not in before]
     if found.cause == Cause.PEER_LOST and others:
-        found = judge(endings, [], _facts(name, bad, outcome))
+        found = judge(endings, [], _facts(name, [*told, *others], outcome))
     rank = f"rank {found.rank} "
     return replace(found, quote=found.quote.replace(rank, f"pod {found.pod} ", 1), rank=None)
 

@@ -20,6 +20,7 @@ _WORKLOADS = ("JobSet", "Job")
 _KINDS = ("PodGroup", "Service", *_WORKLOADS)
 """What a file may hold, at most one of each, in the order of creation."""
 NAME_CHARACTERS = 30
+_OF_CONTROLLERS = ("job-name", "batch.kubernetes.io/job-name", "jobset.sigs.k8s.io/jobset-name")
 _ADDRESS = re.compile(r"ADDR|HOST|ENDPOINT|SERVICE|SUBDOMAIN")
 
 
@@ -141,9 +142,8 @@ def rendered(
         metadata["labels"] = {**(metadata.get("labels") or {}), **own}
         metadata["name"] = name
         if document["kind"] == "Service":
-            selector = document["spec"].get("selector") or {}
-            kept = {key: name if value == old else value for key, value in selector.items()}
-            document["spec"]["selector"] = {**kept, GANG_LABEL: name}
+            document["spec"]["selector"] = {**(document["spec"].get("selector") or {}), GANG_LABEL: name}
+            _follow_labels(document["spec"]["selector"], old, name)
     if (workload["spec"].get("network") or {}).get("subdomain"):
         workload["spec"]["network"]["subdomain"] = name
     for _, job in job_specs(workload):
@@ -156,9 +156,30 @@ def rendered(
             pod["schedulingGroup"]["podGroupName"] = name
         if old:
             _rename(pod, old, domain, name)
+        for part in (metadata["labels"], pod.get("affinity"), pod.get("topologySpreadConstraints")):
+            _follow_labels(part, old, name)
         if excluded:
             exclude(pod, excluded)
     return documents
+
+
+def _follow_labels(part: Any, old: str, name: str) -> None:
+    """The labels in which controllers put the gang's name, in selectors too; the user's own keep their values."""
+
+    def follow(value: Any) -> Any:
+        whole = isinstance(value, str) and (value == old or value.startswith(f"{old}-"))  # a JobSet's Jobs: OLD-ROLE-0
+        return name + value[len(old) :] if old and whole else value
+
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key in _OF_CONTROLLERS:
+                part[key] = follow(value)
+            elif key == "values" and part.get("key") in _OF_CONTROLLERS:
+                part[key] = [follow(each) for each in value]
+            else:
+                _follow_labels(value, old, name)
+    for each in part if isinstance(part, list) else ():
+        _follow_labels(each, old, name)
 
 
 def _domain(documents: list[dict[str, Any]]) -> str:

@@ -187,3 +187,22 @@ def test_a_queue_of_kai_is_kept_where_kai_places_whole_gangs(imported: Imported,
     run, account = imported(job(TRAIN) | {"metadata": {"name": "j", "labels": {"kai.scheduler/queue": "team"}}})
     assert placed(run) == {"runtime": "job", "nnodes": 2}
     assert "not representable metadata.labels" in account.why("a group of its own")
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+@pytest.mark.parametrize("key", ["job-name", "batch.kubernetes.io/job-name"])
+def test_an_affinity_to_a_controllers_label_is_left_to_the_author(
+    imported: Imported, job: Job, kind: str, key: str
+) -> None:
+    """The gang has its own name there: it would be kept apart from nobody, or wait for a pod that never comes."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {key: "job"}}}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    other = {"podAffinity": "podAntiAffinity", "podAntiAffinity": "podAffinity"}[kind]
+    kept = {required: [term | {"labelSelector": {"matchLabels": {"app": "cache"}}}]}
+    made = job(TRAIN, affinity={kind: {required: [term]}, other: kept})
+    made["spec"]["template"]["metadata"] = {"labels": {key: "job"}}
+    run, account = imported(made)
+    assert run["gang"]["pod"] == {"affinity": {other: kept}}
+    place = "spec.template.spec.affinity"
+    assert account.fates_in(f"{place}.{kind}") == {"by hand"}
+    assert account.fates_in(f"{place}.{other}") == {"kept"}

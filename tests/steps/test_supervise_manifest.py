@@ -93,6 +93,28 @@ def test_host_names_that_the_user_wrote_follow_the_fresh_name(tmp_path: Path, gi
     assert (job["metadata"]["name"], pod["subdomain"]) == ("n", "n")
 
 
+def test_selectors_find_the_pods_under_the_fresh_name(tmp_path: Path) -> None:
+    """By a controller's label, which says the fresh name, and by the user's own, which has the old one for a value."""
+    own = {"app": "t", "batch.kubernetes.io/job-name": "t"}
+    document: dict[str, Any] = yaml.safe_load(JOB)
+    template = document["spec"]["template"]
+    template["metadata"] = {"labels": own}
+    named = {"matchExpressions": [{"key": "job-name", "operator": "In", "values": ["t", "other"]}]}
+    apart = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": own}}]
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    template["spec"]["affinity"] = {"podAntiAffinity": {required: apart}}
+    template["spec"]["topologySpreadConstraints"] = [{"maxSkew": 1, "labelSelector": named}]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"selector": own}}
+    gang, _, _ = read_gang(written(tmp_path, yaml.safe_dump_all([service, document])), "mine")
+    made_service, job = rendered(gang, "n", 1, (), {})
+    pod, fresh = job["spec"]["template"], {"app": "t", "batch.kubernetes.io/job-name": "n"}
+    assert made_service["spec"]["selector"] == {**fresh, "argosy.dev/gang": "n"}
+    assert pod["metadata"]["labels"] == {**fresh, "argosy.dev/gang": "n", "argosy.dev/attempt": "1"}
+    assert pod["spec"]["affinity"]["podAntiAffinity"][required][0]["labelSelector"] == {"matchLabels": fresh}
+    spread = pod["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"]
+    assert spread[0]["values"] == ["n", "other"]
+
+
 def test_the_pods_of_all_replicated_jobs_count_and_stay_off_excluded_nodes(tmp_path: Path) -> None:
     job = yaml.safe_load(JOB)["spec"]
     document = {

@@ -61,7 +61,8 @@ _OPERATORS: Final = (
     *("volcano.sh/", "scheduling.volcano.sh/", "scheduling.k8s.io/group-name", "scheduling.x-k8s.io/pod-group"),
     *("trainer.kubeflow.org/", "pod-group.scheduling.sigs.k8s.io", "kai.scheduler/", "scheduling.run.ai/"),
 )
-_OPERATORS_LABELS: Final = ("app", "job-name", "controller-uid", "pytorch-job-name", RUN_LABEL)
+_UNPREFIXED: Final = ("job-name", "controller-uid", "pytorch-job-name")
+_FINDING: Final = ("app", RUN_LABEL)
 
 
 def take_pod(pod: Pod, container: Container, draft: Draft, account: Account) -> None:
@@ -93,9 +94,9 @@ def _marks(pod: Pod, draft: Draft, account: Account) -> None:
         for key, value in pod.metadata[kind].entries.items():
             if key in POD_MARKS:
                 continue
-            if key.startswith(_OPERATORS):
+            if _of_controllers(key):
                 account.changed(value, "set by its controller")
-            elif kind == "labels" and key in _OPERATORS_LABELS and key not in wanted:
+            elif kind == "labels" and key in _FINDING and key not in wanted:
                 account.changed(value, "argosy's gang is found by its own labels")
             elif key == "sidecar.istio.io/inject" and kind == "annotations":
                 draft.put_item("gang.pod.labels", key, value.text, value)
@@ -150,11 +151,11 @@ def _scheduling(pod: Pod, draft: Draft, account: Account) -> None:
             draft.put_item("gang.node_selector", key, value.text, value)
             account.kept(value, "gang.node_selector")
     if spec["affinity"].is_mapping and (held := without_nulls(spec["affinity"].data)):
-        foreign = _foreign(pod)
-        if foreign:
-            held.pop("podAffinity", None)
-            why = f"no pod of the gang has {', '.join(foreign)}: write the labels that it has into gang.pod.affinity"
-            account.by_hand(spec.at("affinity.podAffinity"), why, "gang.pod.affinity")
+        foreign = [(kind, key) for kind, key, _ in _selected(pod) if _of_controllers(key)]
+        for kind, key in dict(foreign).items():
+            held.pop(kind, None)
+            why = f"no pod of the gang has {key}: write one of gang.pod.labels into gang.pod.affinity instead"
+            account.by_hand(spec.at(f"affinity.{kind}"), why, "gang.pod.affinity")
         if held:
             draft.put("gang.pod.affinity", held, spec["affinity"])
         for part in [spec["affinity"]] if not foreign else [spec["affinity"][key] for key in held]:
@@ -175,9 +176,9 @@ def _selected(pod: Pod) -> Iterator[tuple[str, str, str]]:
                     yield kind, each["key"].text, next((value.text for value in each["values"]), "")
 
 
-def _foreign(pod: Pod) -> list[str]:
-    """Labels beside which the pods must be placed, and which the pods of a run cannot have: their controller's."""
-    return [key for kind, key, _ in _selected(pod) if kind == "podAffinity" and key.startswith(_OPERATORS)]
+def _of_controllers(key: str) -> bool:
+    """Whether the pods of a run cannot have this label, or not with the value that the manifest's had."""
+    return key.startswith(_OPERATORS) or key in _UNPREFIXED
 
 
 def _toleration(node: Node, draft: Draft, account: Account) -> None:
