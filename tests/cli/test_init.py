@@ -135,6 +135,7 @@ def test_what_numbered_files_cost_is_said_with_the_line_that_saves_it(written) -
     assert (
         'each commit holds all files so far; write unit = ["model_*[0-9].pt"] below it to store only the newest' in out
     )
+    assert "only the newest" not in written(numbered.replace("model_", "fold_"), "--force")[1], "each is a result"
     assert "each commit holds" not in written(DDP, "--force")[1]
 
 
