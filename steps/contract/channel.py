@@ -197,10 +197,11 @@ class Report(Message):
     not told, as by a launch of another version.
     """
 
-    def saved_steps(self) -> list[int]:
-        """Steps that its saves are of; 0 where a save's number merely counts them."""
+    def saved_steps(self, *, counted: bool = False) -> list[int]:
+        """Steps that its saves are of; 0 where a save's number merely counts them, unless ``counted``."""
         saves = (event for event in self.events if event.get("kind") == "checkpoint_committed")
-        return [int(save["step"]) if save.get("step_from") in (None, "name", "file") else 0 for save in saves]
+        known = (None, "name", "file")
+        return [int(save["step"]) if counted or save.get("step_from") in known else 0 for save in saves]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,9 @@ STRENGTH: dict[Kind, int] = {"own": 5, "line": 4, "batch": 3, "bar": 2, "epoch":
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|(?:nan|inf(?:inity)?)\b)"
 _LOSS = re.compile(
-    rf"(?i)(?<!eval_)(?<!val_)(?<!valid_)(?<!test_)(?:loss|\bmse|\bnll)['\"]?\s*[:=|]?\s*['\"]?(?P<loss>{_NUMBER})"
+    # "train_loss=0.4", "Loss_D: 0.4" of a GAN
+    r"(?i)(?<!eval_)(?<!val_)(?<!valid_)(?<!test_)(?:loss(?:_?[dg])?|\bmse|\bnll)"
+    rf"['\"]?\s*[:=|]?\s*['\"]?(?P<loss>{_NUMBER})"
 )
 _STEP = re.compile(
     # "step 10/200", "global_step=10", "completed_steps: 10", "iter 10:", "Epoch 1 step 10", "[step:10]", '{"step": 10'
@@ -26,8 +28,9 @@ _EPOCH = re.compile(r"(?i)\bepoch['\"]?\s*[:=#]?\s*\[?\s*(?P<epoch>\d+)(?!\.?\d)
 _SUMMARY = "train_runtime"
 """Hugging Face's last line, whose loss is a mean."""
 _BATCH = re.compile(
-    # "Epoch: [3][  1/40]", "Train: 3 [  50/1251 (4%)]", "Epoch [2/24]: [50/391]"
-    r"(?i)\b(?:epoch|train)\w*\s*:?\s*\[?(?P<epoch>\d+)(?:/(?P<epochs>\d+))?\]?\s*:?\s*\[\s*(?P<step>\d+)/(?P<end>\d+)"
+    # "Epoch: [3][  1/40]", "Train: 3 [  50/1251 (4%)]", "Epoch [2/24]: [50/391]", "[2/25][50/391] Loss_D: 0.4"
+    r"(?i)(?:\b(?:epoch|train)\w*\s*:?\s*\[?|\[(?=\d+/\d+\]\[.*\bloss_?d))"
+    r"(?P<epoch>\d+)(?:/(?P<epochs>\d+))?\]?\s*:?\s*\[\s*(?P<step>\d+)/(?P<end>\d+)"
 )
 _COUNT = re.compile(r"\[\s*(?P<step>[1-9]\d*)\s*/\s*(?P<end>\d+)\s*\]")
 """``[10/100]``: steps, or epochs."""

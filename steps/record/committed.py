@@ -25,3 +25,8 @@ class CommittedCheckpoint:
     """What the script had told by then, in its own count."""
     set_aside: str = ""
     """Why nobody is to resume from it; "" for one that can be."""
+
+    @property
+    def counts_otherwise(self) -> bool:
+        """Whether it ends a run at a step that its files say, in another count than the script's words."""
+        return self.final and self.step_from in ("name", "file") and self.told is not None and self.told != self.step

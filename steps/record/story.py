@@ -46,7 +46,8 @@ def headline(record: RunRecord) -> str:
     gang = record.gangs[-1] if record.gangs else None
     where = f" on {count(gang.nnodes, 'node')} × {count(gang.nproc_per_node, 'rank')}" if gang else ""
     one = 1 if record.phase == "Succeeded" else 0  # the last of 12 that are counted from 0 is 11
-    reached = f"{record.last_step}" + (f" of {record.end_step}" if record.end_step > record.last_step + one else "")
+    end = 0 if record.newest is not None and record.newest.counts_otherwise else record.end_step
+    reached = f"{record.last_step}" + (f" of {end}" if end > record.last_step + one else "")
     reached = f"Measured {reached} exchanges" if measures(record) else f"Trained to step {reached}"
     done = reached if record.last_step else _without_steps(record)
     parts = [f"{done}{where} in {count(len(record.restarts), 'attempt')}"]

@@ -222,7 +222,7 @@ class Channel:
             self._note(message)
             if message.restart == self._running:
                 self._step = max([self._step, *_steps(message)])
-                self._saved = max([self._saved, *message.saved_steps()])
+                self._saved = max([self._saved, *message.saved_steps(counted=True)])
                 self._gathering.hear(message)
                 self._changed.notify_all()
                 if self._orders.command == "continue" and _has_failed(message, self._nproc):

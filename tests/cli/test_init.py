@@ -135,6 +135,7 @@ def test_what_numbered_files_cost_is_said_with_the_line_that_saves_it(written) -
     assert (
         'each commit holds all files so far; write unit = ["model_*[0-9].pt"] below it to store only the newest' in out
     )
+    assert "only the newest" not in written(numbered.replace("model_", "fold_"), "--force")[1], "each is a result"
     assert "each commit holds" not in written(DDP, "--force")[1]
 
 
@@ -157,6 +158,9 @@ def test_a_folder_of_which_nothing_is_known_is_not_guessed(argosy, tmp_path) -> 
     assert "--opaque FOLDER" in err
 
 
+TURN = "    loss.backward()\n    optimizer.step()\n"
+
+
 @pytest.mark.parametrize(
     ("script", "argv", "step"),
     [
@@ -165,10 +169,14 @@ def test_a_folder_of_which_nothing_is_known_is_not_guessed(argosy, tmp_path) -> 
         ('p.add_argument("--max-iters", default=8)\n', ("--", "--max-iters=200"), 100),
         ('p.add_argument("--steps", default=1)\n', (), 1),
         ('p.add_argument("--steps", default="many")\n', (), 50),
+        ("END = 12\nfor e in range(END):\n" + TURN + '    print(f"Epoch {e}: loss {loss}")\n', (), 6),
+        ("END, s = 40, 0\nwhile s < 40:\n    s += 1\n" + TURN + '    print(f"step {s}: loss {loss}")\n', (), 20),
+        ("END = 40\ns = 0\nwhile s < END:\n    s += 1\n" + TURN + '    print(f"step {s}: loss {loss}")\n', (), 20),
     ],
 )
 def test_the_suggested_kill_comes_while_the_script_runs(script, argv, step, written) -> None:
-    _, out = written(f'import torch\ntorch.save({{}}, "c.pt")\n{script}', *argv)
+    made = "model = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters())\n"
+    _, out = written(f'import torch\n{made}{script}torch.save(model.state_dict(), "c.pt")\n', *argv)
     assert f"kill:rank=0@step={step} " in out
 
 

@@ -20,6 +20,19 @@ else:
         time.sleep(0.1)
     raise KeyError("sample_0031")
 """
+COUNTED = """
+import json, sys, time
+from pathlib import Path
+state, out = Path(sys.argv[1]), Path("out")
+out.mkdir(exist_ok=True)
+last = out / "checkpoint-last.json"
+for turn in range(json.loads(last.read_text())["turn"] + 1 if last.exists() else 1, 4):
+    last.write_text(json.dumps({"turn": turn}))
+    while not list(state.rglob(f"log/000000000{turn + 1}.json")):
+        time.sleep(0.1)
+    if turn == 2:
+        time.sleep(60)
+"""
 FRAME = """\
     print("Epoch 3/3 ━━━━━━━━━━━━━━━━ 10/10 0:00:01 • 0:00:00 9.73it/s train_loss: 0.020")
 """
@@ -79,3 +92,14 @@ def test_a_fault_goes_by_the_saves_where_no_step_is_told_in_time(tmp_path: Path)
     assert "attempt 2: from step 20" in told
     assert "training: step 40 of 40, loss 0.02" in told
     assert "goodput: not known: one step was read" in told
+
+
+def test_a_fault_goes_by_counted_saves_where_neither_output_nor_files_tell_a_step(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(COUNTED)
+    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
+    done = argosy(tmp_path, "run", "run.toml", "--inject", "kill:rank=0@step=2")
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    assert "injected: kill (rank 0, step 2)" in told
+    assert "attempt 1: ended at step 2: unknown: rank 0" in told
+    assert "attempt 2: from step 2" in told

@@ -573,6 +573,17 @@ def test_a_run_came_as_far_as_its_final_files_say(story) -> None:
     assert headline(story.record()).startswith("Trained to step 26 of 200 on 1 node")
 
 
+def test_epochs_of_the_files_are_not_said_to_be_of_so_many_batches(story) -> None:
+    """netG_epoch_11.pth, and "[11/12][30/40] Loss_D: 0.5"."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 100, 1.0, 1.0)
+    final = {"step": 11, "step_from": "name", "told": 100, "final": True}
+    story.at(130.0, "checkpoint_committed", digest="a" * 64, generation=1, **final)
+    story.at(131.0, "restart_ended", attempt=1, restart=0, cause="none", exit_code=0, last_step=100)
+    assert headline(story.record()).startswith("Trained to step 11 on 1 node")
+
+
 def test_what_a_fenced_supervisor_says_last_is_no_end_of_its_successors_attempt() -> None:
     """Two submissions of one run id on a real cluster: the second succeeded, and was said to have ended fenced."""
 

@@ -85,6 +85,12 @@ def read_all(*printed: str) -> list[tuple[int, str, float | None]]:
         (BAR.format(0, 40), None),  # Hugging Face draws it before it has resumed
         ("loading 10 files", None),
         ("stepping stone", None),
+        ("epoch 3 loss_D -0.4 loss_G 0.7", {"step": 3, "loss": -0.4, "kind": "epoch"}),
+        (
+            # DCGAN of pytorch/examples
+            "[2/25][50/391] Loss_D: 0.4100 Loss_G: 2.1000 D(x): 0.7",
+            {"step": 441, "end_step": 9775, "loss": 0.41, "kind": "batch", "per_epoch": 391},
+        ),
         ("completed_steps: 10 train_loss=2.3", {"step": 10, "loss": 2.3, "kind": "line"}),
         (
             # Lightning where rich is installed

@@ -121,7 +121,11 @@ def _or_elsewhere(facts: ScriptFacts, folder: str, why: str) -> str:
 
 
 def _only_newest(globs: Sequence[str]) -> str:
-    """The line that stores no older ones; "" where files of one save would not be seen to belong together."""
+    """The line that stores no older ones; "" where files of one save would not be seen to belong together, or each is a
+    result: the model of a fold, or a member of an ensemble.
+    """
+    if any(re.search(r"(?i)fold|split|member", each) for each in globs):
+        return ""
     if len(globs) > 1 and any("epoch" in each or re.search(r"[A-Za-z0-9]\*[^*]*$", each) for each in globs):
         return ""
     # What bears no number, as the one that each save writes anew, lies beside the units and goes along.

@@ -16,10 +16,16 @@ _STEPS = (
 _EPOCHS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
 
 
-def end_of(values: Mapping[str, str | None], calls: Sequence[ast.Call], by_library: bool) -> int | None:
-    """From the flags' values; epochs count where no step is printed, as a library that trains does."""
-    names = _STEPS if by_library or _prints_steps(calls) else (*_STEPS, *_EPOCHS)
-    return next((int(value) for name in names if (value := values.get(name)) and value.isdecimal()), None)
+def end_of(
+    values: Mapping[str, str | None], calls: Sequence[ast.Call], by_library: bool, turn: int | None, long: bool
+) -> int | None:
+    """From the flags' values, or the last ``turn`` of its loop, ``long`` for one over epochs; these count where no step
+    is printed, as a library that trains does.
+    """
+    of_steps = by_library or _prints_steps(calls)
+    names = _STEPS if of_steps else (*_STEPS, *_EPOCHS)
+    known = next((int(value) for name in names if (value := values.get(name)) and value.isdecimal()), None)
+    return turn if known is None and not (by_library or (of_steps and long)) else known
 
 
 def last_turn(call: ast.Call, values: Values) -> int | None:

@@ -17,7 +17,7 @@ from argosy.workflows.script.values import Values
 
 _COUNTS = ("range", "trange", "count")
 LEARNS = ("backward", "manual_backward")
-_LONG = re.compile(r"(?i)epoch|episode|round|(?<![a-z])era|session|fold")
+LONG = re.compile(r"(?i)epoch|episode|round|(?<![a-z])era|session|fold")
 """So is a counter called whose turns are long enough to save after each."""
 _EVERY = 1000
 """Turns between two saves of a counter of steps, at most."""
@@ -66,7 +66,7 @@ class Loop:
         told = "".join(f"\n            {line}" for line in loads)
         save = f'torch.save({{{", ".join(parts)}}}, "{path}")'
         alone = "not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0"
-        turns = _LONG.search(f"{self.counter} {self.header}")
+        turns = LONG.search(f"{self.counter} {self.header}")
         tests = [alone if turns else f"({alone})"] if self.ranks else []
         tests += [] if turns else [f"{self.counter} % {_every(end or self.end)} == 0"]
         cost = "" if turns else "  # so many steps a kill may cost"
@@ -166,7 +166,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool,
         asked = {ast.unparse(each) for each in ast.walk(loop.test) if isinstance(each, ast.expr)}
         counter = next((name for name in counts if name in asked), counts[0] if counts else "")
         made = Loop(source.where(loop), "", "", "", counter, states, counts, distributed, ", ".join(lacks),
-                    turn=_turn_of(counter, loop, source))  # fmt: skip
+                    end=_bound(loop.test, counter, values), turn=_turn_of(counter, loop, source))  # fmt: skip
         return made if counter else None
     holder = turns(loop, source, values)
     if holder is None or len(holder[1].args) > 2 or any(word.arg in ("start", "step") for word in holder[1].keywords):
@@ -178,6 +178,16 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool,
     anew = first.isdecimal() and last_turn(holder[1], values) is not None and not any(left)
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
                 ", ".join(lacks), anew, last_turn(holder[1], values))  # fmt: skip
+
+
+def _bound(test: ast.expr, counter: str, values: Values) -> int | None:
+    """Of ``while step < 100``."""
+    if not isinstance(test, ast.Compare) or ast.unparse(test.left) != counter or len(test.ops) > 1:
+        return None
+    end = test.comparators[0]
+    known = [*{*values.bindings.bound(end)}] if isinstance(end, ast.Name) else [end]
+    value = known[0].value if len(known) == 1 and isinstance(known[0], ast.Constant) else None
+    return value if type(value) is int and isinstance(test.ops[0], ast.Lt | ast.LtE) else None
 
 
 def _turn_of(counter: str, loop: Turning, source: Source) -> str:

@@ -21,7 +21,7 @@ from argosy.workflows.script.given import by_place, given
 from argosy.workflows.script.going_on import asked_beside, barred, loaded, removed
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.keras_lines import keras_lines
-from argosy.workflows.script.lines import Loop, loop_of
+from argosy.workflows.script.lines import LONG, Loop, loop_of
 from argosy.workflows.script.own_ranks import own_ranks
 from argosy.workflows.script.places import SavedAt, fixed
 from argosy.workflows.script.ranks import launched, launcher, spread
@@ -108,6 +108,7 @@ def _facts(
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     whole = goes_on(source)
     loads = loaded(source, values, (*fixed(places), *named))
+    loop = _loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None)
     return ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -118,7 +119,7 @@ def _facts(
         loads=loads,
         removed=removed(source, values, fixed(places)),
         barred=barred(source, values, (*fixed(places), *_of(trainer))),
-        end=end_of({flag.attribute: flag.default for flag in flags} | dict(told), source.calls, trainer is not None),
+        end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source, trainer is not None, loop),
         trainer=trainer,
         data=data_facts(source),
         own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),
@@ -136,7 +137,7 @@ def _facts(
         folders=folder_flags(source, values),
         files=file_flags(source, values),
         endings=endings(source, values),
-        loop=_loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None),
+        loop=loop,
         counting=_counting(source, values),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
@@ -193,6 +194,11 @@ def _finals(source: Source, values: Values, places: Places) -> frozenset[str]:
 def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loop | None:
     """None of the script's own where each rank has a part, or a model of its own, which one file would not hold."""
     return (loop_of(source, values, distributed) if alike else None) or keras_lines(source, values)
+
+
+def _end(values: Mapping[str, str | None], source: Source, by_library: bool, loop: Loop | None) -> int | None:
+    turn, epochs = (None, True) if loop is None else (loop.end, bool(LONG.search(loop.counter)))
+    return end_of(values, source.calls, by_library, turn, epochs)
 
 
 def _unread(values: Values, flags: Sequence[Flag]) -> frozenset[str]:
