@@ -160,10 +160,10 @@ def test_of_what_we_said_of_a_run_the_last_word_is_the_verdict(argosy: Argosy, t
         "x-node-0 | [rank 0] step 22 loss 0.3\nx-node-0 | [torchrun]   rank      : 0 (local_rank: 0)\n"
         "x-train | argosy: hang at step 0: no first step within 12 s; restart: restart 1 of 5\n"
         "x-train | argosy: hang at step 23: no rank made a step for 12 s; rank 1 on node-2 stands at train.py:31; "
-        "stop: the same hang 3 times at step 23\n"
+        "stop: the same hang 3 times at step 23 (exit code 74)\n"
     )
     found = told(argosy, str(tmp_path))
-    assert (found["cause"], found["rank"], found["evidence"]["line"]) == ("hang", 1, 4)
+    assert (found["cause"], found["exit_code"], found["rank"], found["evidence"]["line"]) == ("hang", 74, 1, 4)
     (tmp_path / "run.log").write_text(
         "x-node-0 | [rank 0] step 22 loss 0.3\nx-train | argosy: hang at step 0: no first step within 12 s; stop: no\n"
     )
