@@ -131,9 +131,10 @@ def test_a_run_that_succeeded_has_no_cause_of_failure(argosy: Argosy, tmp_path: 
     run = tmp_path / "runs/gpt-abc12"
     (run / "nodes").mkdir(parents=True)
     (run / "nodes/log").write_text("OSError: [Errno 28] No space left on device\n")
-    for phase, cause in (("Failed", "disk_full"), ("Succeeded", "unknown")):
+    for phase, cause in (("Failed", "disk_full"), ("Succeeded", "none")):
         (run / "state.json").write_text(json.dumps({"yaml_sha256": "ab" * 32, "phase": phase}))
         assert told(argosy, str(tmp_path))["cause"] == cause
+        assert told(argosy, str(run / "nodes"))["cause"] == cause
     said = argosy("diagnose", str(tmp_path))[1]
     assert said == f"{run}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way\n"
     (tmp_path / "other.log").write_text("ValueError: Received incompatible shapes\n")
