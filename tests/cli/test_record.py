@@ -757,3 +757,14 @@ def test_epochs_that_are_told_from_0_are_those_that_the_files_count(story) -> No
     story.at(6.5, "checkpoint_committed", digest="a" * 64, step=6, step_from="file", told=5, bytes=1)
     story.at(8.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=5)
     assert headline(story.record("Failed")).startswith("Trained to step 6 ")
+
+
+@pytest.mark.parametrize(("trained", "reached"), [(True, "Trained to step 3 "), (False, "Training has not begun.")])
+def test_pods_whose_clock_is_ahead_by_more_than_the_run_have_written_its_log(story, trained, reached) -> None:
+    """All of it was taken for a later workflow's: nothing of the training was told."""
+    story.at(1000.0, "admission", decision="start", reason="by hand")
+    story.at(1001.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(1001.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 3, 1002.0, 1.0)
+    story.node("train" if trained else "admit", 1.0, 9.0)
+    assert headline(story.record("Succeeded", 10.0)).startswith(reached)
