@@ -736,3 +736,9 @@ def test_the_next_commands_find_a_run_whose_folder_is_elsewhere(promoted, argosy
     _, out, _ = argosy("status", "--state-dir", "../.argosy")
     command = next(line for line in out.splitlines() if line.startswith("  argosy explain")).split("#")[0].split()
     assert argosy(*command[1:])[0] == 0
+
+
+def test_of_evidence_that_its_store_refused_it_is_not_said_that_no_start_failed(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.finish("Succeeded", 130.0)
+    assert "though a start failed: argosy logs tells" in argosy("explain", "--bundle", "b")[2]
