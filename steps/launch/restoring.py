@@ -80,7 +80,7 @@ def _of_glob(word: str, base: Path, folder: Path, names: list[str], values: Mapp
     alike = [name for name in names if fnmatchcase(name, glob)]
     if not alike:
         return values[kind]
-    found = max(alike, key=lambda name: ((folder / name).stat().st_mtime_ns, bool(numbers_in(name)), name))
+    found = max(alike, key=lambda name: _recency(name, (folder / name).stat().st_mtime_ns))
     if kind == "newest":
         return str(base / found)
     before, _, after = (re.escape(part) for part in glob.rpartition("*"))
@@ -155,5 +155,9 @@ def _newest(folder: Path, names: list[str], include: Sequence[str]) -> str:
     for name in names:
         meant = name if any(fnmatchcase(name, glob) for glob in files) else name.split("/", 1)[0]
         written[meant] = max(written.get(meant, 0), (folder / name).stat().st_mtime_ns)
-    # A link was stored as the file that it led to, with the same time; a script may read the step in that one's name.
-    return max(written, key=lambda meant: (written[meant], bool(numbers_in(meant)), meant), default="")
+    return max(written, key=lambda meant: _recency(meant, written[meant]), default="")
+
+
+def _recency(name: str, written: int) -> tuple[int, bool, str]:
+    """A link was stored as the file that it led to, of the same time; a script may read the step in that one's name."""
+    return written, bool(numbers_in(name)), name

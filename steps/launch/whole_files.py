@@ -80,13 +80,12 @@ class Ages:
         this node's clock may be set back: a time that is still to come tells nothing, and what was seen counts.
         """
         age = time.time() - state[1] / 1e9
-        if age >= 0:
-            return age
         before, since = self._ahead.get(name, (None, 0.0))
-        if before != state:
-            since = time.monotonic()
-            self._ahead[name] = (state, since)
-        return time.monotonic() - since
+        if before == state:
+            return max(age, time.monotonic() - since)
+        if age < 0:
+            self._ahead[name] = (state, time.monotonic())
+        return max(0.0, age)
 
     def youngest(self, files: Mapping[str, State]) -> float:
         """Of the file that changed last; without files for ever."""

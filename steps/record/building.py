@@ -63,7 +63,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
     """``state`` is the engine's ``state.json``; events may be of any order and from any writer. ``now`` in seconds
     since 1970, 0: when the last of them came.
     """
-    ordered = in_order(until_another(events, moment(state, "started"), moment(state, "finished")))
+    ordered = in_order(until_another(events, state))
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
     started, finished = moment(state, "started"), moment(state, "finished") or _concluded(state, ordered)
     restarts, gangs = restarts_of(ordered), _gangs(ordered)
@@ -277,9 +277,7 @@ def _checkpoint_digest(checkpoints: Sequence[CommittedCheckpoint], training: Eve
 
 
 def _evaluation(events: Sequence[Event]) -> Evaluation | None:
-    event = _last(events, "evaluated")
-    value = number(event.fields, "value") if event else None
-    if event is None or value is None:
+    if (event := _last(events, "evaluated")) is None or (value := number(event.fields, "value")) is None:
         return None
     return Evaluation(text(event.fields, "metric"), value, text(event.fields, "checkpoint_digest"))
 

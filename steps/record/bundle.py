@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argosy.steps.record.reading import text, whole
-from argosy.steps.record.wording import count, size
+from argosy.steps.record.wording import size
 from argosy.steps.runlog import Event
 
 
@@ -22,8 +22,8 @@ class Evidence:
 
     @property
     def sentence(self) -> str:
-        """``3 archives, 120.4 KiB``."""
-        return f"{count(self.files, 'file')}, {size(self.bytes)}"
+        """``120.4 KiB packed``: an archive of each node, of which nobody counts the files before it is unpacked."""
+        return f"{size(self.bytes)} packed"
 
 
 def evidence_of(events: Sequence[Event]) -> tuple[Evidence, ...]:

@@ -272,16 +272,16 @@ class RunRecord:
 
     @property
     def last_step(self) -> int:
-        """The furthest step of any restart; the last checkpoint's, where its files say it and the words counted
-        otherwise or ended before it; 0 where nothing tells.
-        """
+        """The furthest step of any restart, or as the last checkpoint's files count it; 0 where nothing tells."""
         last = self.newest
         furthest = max((each.last_step for each in self.restarts), default=0)
         if last is not None and furthest < last.step and not any(each.points for each in self.restarts):
             # The script tells no step: where the last restart began is not what it has reached.
             return last.step if last.step_from in ("", "name", "file") else 0
-        if last is None or not last.final or last.step_from not in ("name", "file"):
+        if last is None or last.step_from not in ("name", "file"):
             return furthest
+        if not last.final:  # its files call that 6 which it had called 5
+            return furthest + (last.told is not None and last.step == last.told + 1)
         return last.step if last.told != last.step else max(furthest, last.step)
 
     @property

@@ -27,6 +27,8 @@ def _continued(here: Restart, later: Restart) -> int:
     """The last step of ``here`` that counts in a ``later`` restart."""
     if later.began_again:
         return later.base
+    if not later.restored_digest:
+        return here.base
     if later.restored_at is None:
         return later.restored_step
     if later.restored_at < here.began:
@@ -59,8 +61,9 @@ def lost_at_end_of(restarts: Sequence[Restart], index: int) -> int:
 def redone_steps(restarts: Sequence[Restart], index: int) -> int:
     """How many of them a later restart has done again so far."""
     lost = lost_steps(restarts, index)
-    reached = max((each.last_step for each in restarts[index + 1 :] if each.points), default=0)
-    return max(0, min(lost, reached - (restarts[index].last_step - lost)))
+    kept = restarts[index].last_step - lost
+    reached = max((each.last_step for each in restarts[index + 1 :] if each.points), default=kept)
+    return max(0, min(lost, reached - kept))
 
 
 def worked_from(events: Sequence[Event]) -> float | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from argosy.steps.record.reading import text, whole
+from argosy.steps.record.reading import moment, text, whole
 from argosy.steps.runlog import Event
 
 LATE_SECONDS = 3.0
@@ -27,16 +28,22 @@ def in_order(events: Sequence[Event]) -> list[Event]:
     return [_corrected(event, told) if event.kind == "checkpoint_committed" else event for event in ordered]
 
 
-def until_another(events: Sequence[Event], started: float | None, finished: float | None) -> Sequence[Event]:
+def until_another(events: Sequence[Event], state: Mapping[str, Any]) -> Sequence[Event]:
     """Without what a later workflow of the same run id wrote: it has ended otherwise, or did more.
 
-    Where the clock was set back to before the start, when it finished tells nothing of what came after.
+    Where the clock was set back to before the start, when it finished tells nothing of what came after; nor where one
+    that trained, and so has written, has written nothing before: then its pods' clocks are ahead of the engine's.
     """
+    started, finished = moment(state, "started"), moment(state, "finished")
     if started is not None and finished is not None and finished < started:
         return events
     begun = [event.time for event in events if event.kind in _FIRST]
     other = min((when for when in begun if finished is not None and when > finished), default=None)
-    return events if other is None else [event for event in events if event.time < other]
+    own = events if other is None else [event for event in events if event.time < other]
+    told = state.get("nodes")
+    nodes = [node for node in told if isinstance(node, Mapping)] if isinstance(told, list) else []
+    trained = any(text(node, "templateName") == "train" and moment(node, "startedAt") is not None for node in nodes)
+    return own or (events if trained else own)
 
 
 def _corrected(save: Event, told: dict[int, list[float]]) -> Event:

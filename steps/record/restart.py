@@ -71,9 +71,10 @@ class Restart:
 
     @property
     def base(self) -> int:
-        """The step before its first one, in the count of its own points."""
+        """The step before its first one, in the count of its own points: -1 where the first is called 0."""
         if self.began_again is not None:
-            return max(0, 2 * self.began_again[0] - self.began_again[1])  # it may tell each tenth only
+            return max(-1, 2 * self.began_again[0] - self.began_again[1])  # it may tell each tenth only
         if self.restored_told is not None:
-            return self.restored_told
+            from_zero = not self.restored_digest and self.points and self.points[0].step == 0
+            return -1 if from_zero else self.restored_told
         return self.points[0].step - 1 if self.points and self.restored_at is not None else self.restored_step

@@ -36,7 +36,21 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
         training = next((event for event in ends if each.began <= event.time < end and _speaks(event, writer)), None)
         if each.ended is None and training is not None:
             found[index] = _ended_with_training(each, training)
-    return tuple(found)
+    return tuple(_as_it_counts(found))
+
+
+def _as_it_counts(restarts: Sequence[Restart]) -> Sequence[Restart]:
+    """A script that calls its first step 0 and saves, after the one it calls 5, that 6 are done goes on with 6: near
+    as they were, the number of the files was taken for what it had told.
+    """
+    if not any(each.base == -1 for each in restarts):
+        return restarts
+    return [
+        replace(each, restored_told=each.restored_told - 1)
+        if each.restored_told and each.points and each.points[0].step == each.restored_told
+        else each
+        for each in restarts
+    ]
 
 
 def stillborn_of(events: Sequence[Event]) -> tuple[Restart, ...]:

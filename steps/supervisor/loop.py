@@ -171,7 +171,8 @@ class Supervisor:
         context.ledger.add_failure(failure, decision, verdict)
         context.faults.after(outcome.endings, context.record.log, context.commits.flip_byte)
         say = f"{verdict.cause} at step {outcome.step}: {verdict.quote}; {decision.action}: {decision.reason}"
-        print(f"argosy: {say}", file=sys.stderr)
+        ended = f" (exit code {int(decision.exit_code)})" if decision.action == "stop" else ""  # what diagnose reads
+        print(f"argosy: {say}{ended}", file=sys.stderr)
         return decision
 
     def _set_last_saves_aside(self, verdict: Verdict) -> None:

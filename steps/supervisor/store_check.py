@@ -10,7 +10,7 @@ from dataclasses import asdict
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
-from argosy.steps.store.base import ObjectMissing, ObjectStore
+from argosy.steps.store.base import ObjectMissing, ObjectStore, StoreError
 from argosy.steps.store.probe import VERSION, Finding, probe
 
 FORMAT = "argosy.probe/1"
@@ -25,12 +25,19 @@ def check_store(store: ObjectStore, prefix: str) -> list[Finding]:
 
     Raises:
         StepError: ``s3_access``, exit code 78: the store does not keep a promise that several writers rely on.
+        StepError: ``disk_full``, exit code 78: there is no room for it.
         StoreError: the store does not serve.
     """
     if _found_fit(store, prefix):
         return []
     began = time.monotonic()
-    found = probe(store, prefix)
+    try:
+        found = probe(store, prefix)
+    except StoreError as error:
+        if error.cause != Cause.DISK_FULL:
+            raise
+        # Before the first step nobody loses by an end, and room that is missing now does not come by waiting.
+        raise StepError(error.cause, str(error), quote=error.quote, code=ExitCode.CONFIGURATION) from error
     record = {"format": FORMAT, "version": VERSION, "created": round(time.time(), 3)}
     record |= {"seconds": round(time.monotonic() - began, 3), "findings": [asdict(finding) for finding in found]}
     store.put(f"{prefix}/probe.json", json.dumps(record, sort_keys=True).encode())

@@ -44,6 +44,7 @@ _PASSING = re.compile(
 _EASILY_TAKEN = (Cause.GPU_OOM, Cause.COLLECTIVE_MISMATCH)
 """A hint of these may be the host's memory or a peer that went, and stops no run."""
 _OURS = re.compile(r"^argosy: ([a-z0-9_]+)[: ]")
+_ENDED = re.compile(r"; stop: .* \(exit code (\d+)\)$")
 _CAUSES = {str(cause) for cause in Cause}
 
 
@@ -67,8 +68,9 @@ def match_line(line: str) -> Evidence | None:
     """What one line, without prefixes, speaks for; None for nothing or a benign one."""
     ours = _OURS.match(line)
     if ours and ours.group(1) in _CAUSES:
-        cause = Cause(ours.group(1))
-        return Evidence(cause, line[:MAX_QUOTE], cause.weight, cause.exit_code)
+        cause, ended = Cause(ours.group(1)), _ENDED.search(line)
+        code = ExitCode(int(ended[1])) if ended and int(ended[1]) in set(ExitCode) else cause.exit_code
+        return Evidence(cause, line[:MAX_QUOTE], cause.weight, code)
     if not line or is_benign(line):
         return None
     raises = _RAISES.match(line)

@@ -131,9 +131,10 @@ def test_a_run_that_succeeded_has_no_cause_of_failure(argosy: Argosy, tmp_path: 
     run = tmp_path / "runs/gpt-abc12"
     (run / "nodes").mkdir(parents=True)
     (run / "nodes/log").write_text("OSError: [Errno 28] No space left on device\n")
-    for phase, cause in (("Failed", "disk_full"), ("Succeeded", "unknown")):
+    for phase, cause in (("Failed", "disk_full"), ("Succeeded", "none")):
         (run / "state.json").write_text(json.dumps({"yaml_sha256": "ab" * 32, "phase": phase}))
         assert told(argosy, str(tmp_path))["cause"] == cause
+        assert told(argosy, str(run / "nodes"))["cause"] == cause
     said = argosy("diagnose", str(tmp_path))[1]
     assert said == f"{run}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way\n"
     (tmp_path / "other.log").write_text("ValueError: Received incompatible shapes\n")
@@ -160,10 +161,10 @@ def test_of_what_we_said_of_a_run_the_last_word_is_the_verdict(argosy: Argosy, t
         "x-node-0 | [rank 0] step 22 loss 0.3\nx-node-0 | [torchrun]   rank      : 0 (local_rank: 0)\n"
         "x-train | argosy: hang at step 0: no first step within 12 s; restart: restart 1 of 5\n"
         "x-train | argosy: hang at step 23: no rank made a step for 12 s; rank 1 on node-2 stands at train.py:31; "
-        "stop: the same hang 3 times at step 23\n"
+        "stop: the same hang 3 times at step 23 (exit code 74)\n"
     )
     found = told(argosy, str(tmp_path))
-    assert (found["cause"], found["rank"], found["evidence"]["line"]) == ("hang", 1, 4)
+    assert (found["cause"], found["exit_code"], found["rank"], found["evidence"]["line"]) == ("hang", 74, 1, 4)
     (tmp_path / "run.log").write_text(
         "x-node-0 | [rank 0] step 22 loss 0.3\nx-train | argosy: hang at step 0: no first step within 12 s; stop: no\n"
     )

@@ -110,7 +110,7 @@ def test_who_is_slow_what_is_kept_and_what_was_passed_over(story, tell, argosy, 
     explained = argosy("explain")[1]
     assert f"Slow: {said}" in explained
     assert "The data of steps 20 to 22 were passed over." in explained
-    assert "Evidence of its nodes: 3 files, 2.0 KiB (argosy explain gpt-abc12 --bundle DIR)." in explained
+    assert "Evidence of its nodes: 2.0 KiB packed (argosy explain gpt-abc12 --bundle DIR)." in explained
     (slow,) = json.loads(argosy("status", "--json")[1])["slow_ranks"]
     assert (slow["rank"], slow["node"], slow["others_seconds"]) == (3, "node-1", 0.1)
     argosy("report", "-o", str(tmp_path / "page.html"))
@@ -736,3 +736,9 @@ def test_the_next_commands_find_a_run_whose_folder_is_elsewhere(promoted, argosy
     _, out, _ = argosy("status", "--state-dir", "../.argosy")
     command = next(line for line in out.splitlines() if line.startswith("  argosy explain")).split("#")[0].split()
     assert argosy(*command[1:])[0] == 0
+
+
+def test_of_evidence_that_its_store_refused_it_is_not_said_that_no_start_failed(story, tell, argosy) -> None:
+    tell.killed_and_resumed(story)
+    story.finish("Succeeded", 130.0)
+    assert "though a start failed: argosy logs tells" in argosy("explain", "--bundle", "b")[2]

@@ -735,3 +735,47 @@ def test_a_run_whose_last_save_was_restored_was_trained_as_far_as_it_told(story)
     record = story.record()
     assert record.last_step == 40
     assert headline(record).endswith("4 steps done again, the last checkpoint being of step 30.")
+
+
+@pytest.mark.parametrize(
+    ("saved", "told", "first", "says"),
+    [
+        (None, None, 0, "7 steps done again"),  # from scratch: 0 to 6
+        (6, 6, 6, "1 step done again"),  # 6 are done, the last of them called 5, and 6 is done again
+        (6, 5, 6, "1 step done again"),
+        (5, 5, 6, "1 step done again"),  # its files call that 5, too
+    ],
+)
+def test_a_script_that_calls_its_first_step_0_does_each_of_them(story, saved, told, first, says) -> None:
+    """They were one fewer: what lies before the first was taken for 0, and 6 that are done for the one called 6."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 0, 6, 1.0, 1.0)
+    digest = "a" * 64 if saved else ""
+    if saved:
+        story.at(6.5, "checkpoint_committed", digest=digest, step=saved, step_from="file", told=told, bytes=1)
+    story.at(8.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=6)
+    story.at(9.0, "restart_began", attempt=1, restart=1, restored_step=saved or 0, restored_digest=digest)
+    story.steps(1, 1, first, 9, 10.0, 1.0)
+    assert lost_words(story.record()) == says
+
+
+def test_epochs_that_are_told_from_0_are_those_that_the_files_count(story) -> None:
+    """It had "Trained to step 5" beside "newest step 6"."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 0, 5, 1.0, 1.0)
+    story.at(6.5, "checkpoint_committed", digest="a" * 64, step=6, step_from="file", told=5, bytes=1)
+    story.at(8.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=5)
+    assert headline(story.record("Failed")).startswith("Trained to step 6 ")
+
+
+@pytest.mark.parametrize(("trained", "reached"), [(True, "Trained to step 3 "), (False, "Training has not begun.")])
+def test_pods_whose_clock_is_ahead_by_more_than_the_run_have_written_its_log(story, trained, reached) -> None:
+    """All of it was taken for a later workflow's: nothing of the training was told."""
+    story.at(1000.0, "admission", decision="start", reason="by hand")
+    story.at(1001.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(1001.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 3, 1002.0, 1.0)
+    story.node("train" if trained else "admit", 1.0, 9.0)
+    assert headline(story.record("Succeeded", 10.0)).startswith(reached)

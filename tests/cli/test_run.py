@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from argosy.workflows.cli.source import from_toml
+from argosy.workflows.cli.starting import read_event
+
 HEAD = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: small-}\n"
 THREE = f"""{HEAD}spec:
   entrypoint: main
@@ -161,6 +164,17 @@ def test_an_event_for_another_dataset_starts_nothing(argosy, tmp_path) -> None:
     assert found["admission"]["decision"] == "ignore"
     assert "s3://other/x" in found["admission"]["reason"]
     assert not (tmp_path / ".argosy").exists()
+
+
+@pytest.mark.parametrize(("trigger", "below"), [('on = "marker"\nmarker = ["DONE"]', "/v2"), ('on = "marker"', "")])
+def test_the_runs_own_marker_says_which_folder_an_event_is_of(argosy, tmp_path, trigger: str, below: str) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "run.toml").write_text(f"{RUN}\n[trigger]\n{trigger}\n")
+    created = {"bucket": {"name": "bucket"}, "object": {"key": "corpus/v2/DONE", "eTag": "e"}}
+    (tmp_path / "event.json").write_text(json.dumps({"Records": [{"eventName": "ObjectCreated:Put", "s3": created}]}))
+    source = from_toml(tmp_path / "run.toml", None)
+    starts, _, values = read_event(source, tmp_path / "event.json")
+    assert (starts, values["dataset-uri"]) == (True, f"s3://bucket/corpus{below}")
 
 
 @pytest.fixture

@@ -82,3 +82,19 @@ def test_of_the_code_it_is_named_and_may_be_ignored_as_the_error_says(folder: Pa
     )
     (folder / ".argosyignore").write_text("secret.*\nlocked/\n")
     assert argosy(folder, "compile", "run.toml").returncode == 0
+
+
+@pytest.mark.parametrize("locked", ["gpt-2", "gpt-2/state.json"])
+def test_another_users_run_is_named_and_hides_no_other(folder: Path, locked: str) -> None:
+    """Its state was said to be none and the folder to be removed; ls and top said nothing but that."""
+    for name in ("gpt-1", "gpt-2"):
+        (folder / ".argosy/runs" / name).mkdir(parents=True)
+        (folder / ".argosy/runs" / name / "state.json").write_text(f'{{"phase": "Succeeded", "name": "{name}"}}')
+    (folder / ".argosy/runs" / locked).chmod(0)
+    said = f"gpt-2/state.json: {DENIED}give yourself the right to it"
+    for verb in ("status", "explain", "report"):
+        ended = argosy(folder, verb, "gpt-2")
+        assert (ended.returncode, said in ended.stderr, "remove" in ended.stderr) == (2, True, False), ended.stderr
+    listed = argosy(folder, "ls")
+    assert f"warning: {folder}/.argosy/runs/{said}" in listed.stderr
+    assert "gpt-1  Succeeded" in listed.stdout

@@ -17,7 +17,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.completeness import Completeness
 from argosy.steps.launch.folder_part import FilesChanged, store_part
 from argosy.steps.launch.units import Contents, contents
-from argosy.steps.launch.whole_files import Signature, signature
+from argosy.steps.launch.whole_files import Ages, Signature, signature
 from argosy.steps.store.files import FileStore
 
 
@@ -128,6 +128,16 @@ def test_a_file_whose_time_lies_ahead_rests_by_what_is_seen_of_it(tmp_path: Path
     until = time.monotonic() + 10
     while now(completeness, tmp_path) or not completeness.beside(look(tmp_path)):
         assert time.monotonic() < until
+
+
+def test_a_file_whose_time_is_reached_while_it_rests_has_not_just_changed(tmp_path: Path) -> None:
+    """A file server's clock 0.2 s ahead had each save rest for 0.2 s more."""
+    ages, state = Ages(), (1, time.time_ns() + 200_000_000, 7)
+    while ages.of("a", state) < 0.15:
+        assert time.time_ns() < state[1] + 5e9
+    while time.time_ns() < state[1]:
+        assert ages.of("a", state) >= 0.15
+    assert ages.of("a", state) >= 0.15
 
 
 def test_a_file_of_torch_is_seen_to_be_whole(tmp_path: Path) -> None:

@@ -262,6 +262,24 @@ def test_keys_that_may_only_read_a_fit_store_are_refused_at_once(tmp_path: Path)
         check_store(Forbidden(store), "run")  # type: ignore[arg-type]
 
 
+def test_a_store_without_room_for_the_first_probe_ends_the_run_at_once(tmp_path: Path) -> None:
+    """It was tried again with growing pauses, as what passes by itself."""
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("no user namespaces here: a full disk cannot be made")
+    program = """
+import sys
+from argosy.steps.store import open_store
+from argosy.steps.supervisor.store_check import check_store
+try:
+    check_store(open_store(f"file://{sys.argv[1]}"), "run")
+except Exception as error:
+    print(error.cause, int(error.code))
+"""
+    script = 'mount -t tmpfs -o size=64k none "$1" && exec "$2" -c "$3" "$1"'
+    command = ["unshare", "-rm", "sh", "-c", script, "sh", str(tmp_path), sys.executable, program]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "disk_full 78\n"
+
+
 def test_a_fit_store_is_asked_once_per_run_and_an_unfit_one_each_time(tmp_path: Path) -> None:
     inner = open_store(f"file://{tmp_path}/store")
     liar: Any = IgnoresTheCondition(inner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,7 @@ def test_the_same_exception_twice_is_confirmed_and_final(rig: Rig) -> None:
     rig.plan["faults"] = [{"index": 1, "step": 8, "how": "exception", "times": 9}]
     assert rig.run() == 70, rig.log()
     assert len(rig.events("restart_ended")) == 2
+    assert re.search(r"; stop: .* \(exit code 70\)$", rig.log(), re.M)
 
 
 def test_an_exit_code_of_the_user_has_the_class_it_was_given(rig: Rig) -> None:

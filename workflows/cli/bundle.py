@@ -30,7 +30,9 @@ def fetch(run: Run, folder: Path) -> list[Path]:
     keys = [info.key for info in store.list(base)]
     archives = [key for key in keys if "/bundle/" in key]
     if not archives:
-        raise InputError(f"{run.name}: no evidence was kept; it is when a start fails (argosy explain {run.name})")
+        failed = any(each.failed for each in record.attempts)
+        why = "though a start failed: argosy logs tells what refused it" if failed else "it is when a start fails"
+        raise InputError(f"{run.name}: no evidence was kept, {why} (argosy explain {run.name})")
     verdicts = {key for key in keys if key.rpartition("/")[2].startswith("restart-")}
     found: list[Path] = []
     try:

@@ -67,7 +67,8 @@ def command(paths: tuple[str, ...], as_json: bool) -> None:
                 logs.append(excerpt(source, file, bar.update))
     found = diagnose(logs)
     if as_json:
-        return emit(found.record())
+        nothing = {"cause": "none", "exit_code": 0, "runner_up": None, "meaning": "The run succeeded.", "remedy": ""}
+        return emit(found.record() | (nothing if well and not files else {}))
     for folder in well:
         say(f"{folder}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way")
     if files:
@@ -80,6 +81,9 @@ def _files(path: str, well: list[str]) -> Iterator[str]:
         yield path
     elif Path(path).is_dir():
         within = list[str]()
+        if inside := next((up for up in Path(path).absolute().parents if _has_succeeded(up / "state.json")), None):
+            well.append(str(inside))
+            return
         for at, folders, names in os.walk(path, onerror=_not_read):
             if _has_succeeded(Path(at, "state.json")):
                 well.append(at)

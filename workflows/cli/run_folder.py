@@ -74,6 +74,8 @@ class RunFolder:
             state = json.loads(path.read_bytes())
         except FileNotFoundError:
             return {}
+        except PermissionError as error:
+            raise InputError(f"{path}: {error.strerror}; give yourself the right to it") from error
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: not a run's state ({error}); remove the folder {self.path}") from error
         if not isinstance(state, dict):
@@ -263,12 +265,14 @@ def _folders(state_dir: Path) -> Iterator[RunFolder]:
     runs = state_dir / "runs"
     if runs.is_dir():
         for path in runs.iterdir():
-            if (path / "state.json").exists() or (path / "workflow.yaml").exists():
-                yield RunFolder(path, state_dir)
+            if not os.access(path, os.X_OK) or (path / "state.json").exists() or (path / "workflow.yaml").exists():
+                yield RunFolder(path, state_dir)  # whoever may not enter it is told so
 
 
 def _started(folder: RunFolder) -> float:
-    return (folder.path / "workflow.yaml").stat().st_mtime if (folder.path / "workflow.yaml").exists() else 0.0
+    with suppress(OSError):
+        return (folder.path / "workflow.yaml").stat().st_mtime
+    return 0.0
 
 
 @contextmanager

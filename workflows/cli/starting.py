@@ -121,7 +121,7 @@ def read_event(source: Source, path: Path) -> tuple[bool, str, dict[str, str]]:
     Raises:
         InputError: the file cannot be read, is no notification, or the run has no dataset.
     """
-    from argosy.steps.events.matching import start_reason
+    from argosy.steps.events.matching import MARKERS, start_reason
     from argosy.steps.events.payload import parse_events
     from argosy.workflows.cli.source import read_bytes
 
@@ -134,7 +134,8 @@ def read_event(source: Source, path: Path) -> tuple[bool, str, dict[str, str]]:
         raise InputError(
             f"--event {path}: the run has no [dataset], so no event can start it; add one or leave --event out"
         )
-    decision = start_reason(uri, events)
+    own = source.run.trigger.marker if source.run is not None and source.run.trigger is not None else ()
+    decision = start_reason(uri, events, markers=own or MARKERS)
     return decision.start, decision.reason, {"event": decision.event_id, "dataset-uri": decision.dataset_uri}
 
 

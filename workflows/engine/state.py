@@ -105,6 +105,8 @@ def load_state(run_dir: Path) -> WorkflowState | None:
         record = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
+    except PermissionError as error:
+        raise InputError(f"{path}: {error.strerror}; give yourself the right to it") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a run's state ({error}); remove the folder {run_dir}") from None
     try:

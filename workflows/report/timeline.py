@@ -160,7 +160,7 @@ def _attempt(record: RunRecord, index: int, scale: Scale) -> list[Bar]:
     bars = [_bar(scale, each.began, first, "starting", "", f"attempt {number}: imports, rendezvous, restore")]
     if turn > first and kept > each.base:
         text = f"attempt {number}: steps {each.base + 1} to {kept}"
-        bars.append(_bar(scale, first, turn, "kept", f"{each.base} → {kept}", text))
+        bars.append(_bar(scale, first, turn, "kept", f"{max(0, each.base)} → {kept}", text))
     if stuck > turn:
         text = f"attempt {number}: steps {kept + 1} to {each.last_step}: {fate_of_lost(record, index)}"
         bars.append(_bar(scale, turn, stuck, "lost", "", text))

@@ -163,11 +163,9 @@ def _facts(
 def _counting(source: Source, values: Values) -> Loop | None:
     """The loop that counts turns; None where it begins at a name that nothing but a number was ever given."""
     loop = loop_of(source, values, False, bare=True)
-    begun = [] if loop is None else [node for node in source.nodes if isinstance(node, ast.Assign)
-             and [ast.unparse(each) for each in node.targets] == [loop.first]]  # fmt: skip
-    named = [] if loop is None else [node for node in source.nodes if isinstance(node, ast.Name)
+    given = [next(source.above(node)) for node in source.nodes if loop is not None and isinstance(node, ast.Name)
              and isinstance(node.ctx, ast.Store) and node.id == loop.first]  # fmt: skip
-    fixed_at = begun and len(begun) == len(named) and all(isinstance(node.value, ast.Constant) for node in begun)
+    fixed_at = given and all(isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant) for each in given)
     return None if fixed_at else loop
 
 
