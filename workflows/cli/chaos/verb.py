@@ -34,8 +34,8 @@ _NOT_OF_CHAOS = ("evaluation", "promotion", "notify", "trigger")
 
 _UNLIKE = (
     "Losses differ where a script goes on with something else than it had: weights or optimizer state that it does not "
-    "load (what was trained is lost then, and the loss jumps at the restored step), the order of its data, or its random "
-    "generators (dropout's too). Save all of them, with torch.get_rng_state(), and set them again (docs/exact.md)."
+    "load (what was trained is lost then, and the loss jumps at the restored step), the order of its data, or its "
+    "random generators (dropout's too). Save them all, with torch.get_rng_state(), and set them again (docs/exact.md)."
 )
 _UNLIKE_AT_ONCE = (
     "Losses differ before anything was restored: the script draws other numbers at each start. Seed what it draws from "
