@@ -154,7 +154,7 @@ class Contributor:
         self._thread = threading.Thread(target=self._serve, name="checkpoints", daemon=True)
 
     def start(self, ranks_run: Callable[[], bool]) -> None:
-        """Begin; ``ranks_run`` says whether every rank of this pod still runs."""
+        """Begin; ``ranks_run`` says whether every rank of this pod still runs, or ended well."""
         self._ranks_run = ranks_run
         self._thread.start()
 

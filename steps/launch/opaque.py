@@ -1,7 +1,7 @@
 """Opaque mode: a script that merely writes files into a folder has them committed.
 
 Node rank 0 commits. A checkpoint counts when nobody has its files open for writing, it has rested for a moment, all
-that is expected of it is there, and no rank of this pod had ended by then (a killed rank leaves torn files that look
+that is expected of it is there, and no rank of this pod had failed by then (a killed rank leaves torn files that look
 finished); what changes while it is copied to the store is not committed. See units.py for what a checkpoint is,
 completeness.py for when it is whole, gathering.py for files of several nodes.
 """
@@ -83,7 +83,7 @@ class FolderWatch:
         self._thread = threading.Thread(target=self._watch, name="checkpoints", daemon=True)
 
     def start(self, ranks_run: Callable[[], bool]) -> None:
-        """Begin; ``ranks_run`` says whether every rank of this pod still runs."""
+        """Begin; ``ranks_run`` says whether every rank of this pod still runs, or ended well."""
         self._ranks_run = ranks_run
         self._thread.start()
 

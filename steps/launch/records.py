@@ -66,7 +66,7 @@ class RankRecords:
         elif kind == "worked":
             self._reporter.worked(int(record["rank"]), [[float(part) for part in each] for each in record["steps"]])
         elif kind == "started":
-            self._saves.started(int(record["pid"]))
+            self._saves.started(int(record["rank"]), int(record["pid"]))
             self._evidence.started(int(record["rank"]), int(record["pid"]))
         elif kind == "ending":
             self._reporter.ending(Ending.from_json(record["ending"]))

@@ -150,7 +150,7 @@ class NodeRestart:
         try:
             self._agent.begin(assignment, command, environ, workdir)
             self._reporter.enter("running")
-            self._saves.start(lambda: not self._reporter.endings())
+            self._saves.start(self._reporter.endings)
             if self._network is not None:
                 self._network.start()
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from argosy.steps.checkpoint.manifest import need_kind
 from argosy.steps.contract import env as names
 from argosy.steps.contract.arguments import LaunchArgs
-from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.channel import Assignment, Ending
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.contract.placeholders import fill
 from argosy.steps.launch.kept import KeptMemory
@@ -65,7 +65,8 @@ class Saves:
         self._last: Callable[[], FolderWatch] | None = None
         """Of another node then: who commits what its ranks wrote, should the first have nothing."""
         self._word: tuple[Word, bool] | None = None
-        self._pids: list[int] = []
+        self._pids: dict[int, int] = {}
+        """Of each rank that was started."""
         self._last_expected = threading.Event()
         self._last_saved = threading.Event()
 
@@ -131,12 +132,12 @@ class Saves:
         rank, keepers = self._assignment.node_rank, self._assignment.keepers
         return list(filter(None, keepers[rank + 1 :])), list(filter(None, keepers[:rank]))
 
-    def started(self, pid: int) -> None:
+    def started(self, rank: int, pid: int) -> None:
         """Take note that a rank's process runs."""
-        self._pids.append(pid)
+        self._pids[rank] = pid
 
-    def start(self, no_ending: Callable[[], bool]) -> None:
-        """The ranks run: watch the folder. ``no_ending``: whether no rank's end was reported yet."""
+    def start(self, endings: Callable[[], Sequence[Ending]]) -> None:
+        """The ranks run: watch the folder. ``endings``: of those whose end was reported."""
         if self._args.checkpoint_peer_copy and self._assignment.nnodes > 1:
             # Imported here: few runs do.
             from argosy.steps.launch.copies import Copies
@@ -145,8 +146,11 @@ class Saves:
             self._copies.start()
 
         def ranks_run() -> bool:
-            pids = list(self._pids)
-            return len(pids) == self._args.nproc_per_node and all(map(is_running, pids)) and no_ending()
+            # One that ended well wrote what it meant to: another that hangs at its end must not cost the last save.
+            ended = {each.rank: each.exit_code == 0 and not each.stopped for each in endings()}
+            pids = dict(self._pids)
+            every = len(pids) == self._args.nproc_per_node
+            return every and all(ended.get(rank, True) and (rank in ended or is_running(pids[rank])) for rank in pids)
 
         for side in (self._watch, self._contributor):
             if side is not None:

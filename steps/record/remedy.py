@@ -7,6 +7,7 @@ import shlex
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.record.story import failed_step, stopped
@@ -86,12 +87,14 @@ def _unnamed(step: StepNode | None) -> str:
 def _budget(record: RunRecord, cause: str) -> list[str]:
     """Which limit ended it, and how it is raised."""
     ended = next(((spent, limit) for name, spent, limit in record.budgets if name == cause and spent > limit > 0), None)
-    if ended is None or record.train_exit_code is None:
-        return []
+    rule = Cause(cause).restart if ended is not None else RestartRule.ONCE
+    if ended is None or rule == RestartRule.ONCE or record.train_exit_code is None:
+        return []  # after some causes there is one restart, whatever retry says
     again = f"; then `{_again(record)}` goes on" if record.checkpoints else ""
     text = f"It gave up after {ended[0]} such failures without progress in between, {ended[1]} are allowed"
-    raised = f"raise retry.max_same_failure or retry.max_restarts in {_file(record)}"
-    return [f"{text}: {raised} if they were bad luck{again}."]
+    counted = "retry.max_same_failure or retry.max_restarts"
+    field = "retry.max_preemptions" if rule == RestartRule.UNCOUNTED else counted
+    return [f"{text}: raise {field} in {_file(record)} if they were bad luck{again}."]
 
 
 def _again(record: RunRecord) -> str:

@@ -155,9 +155,11 @@ def ending(each: Restart) -> str:
 def meaning(record: RunRecord, index: int) -> str:
     """What the cause of failed attempt ``index`` means, in a sentence."""
     each = record.restarts[index]
+    meant = "on purpose" if injected_in(record, index) else ""
     if each.cause == Cause.UNKNOWN and each.signal == SIGKILL:
-        by = "on purpose" if injected_in(record, index) else "from outside, and no record of the machine says by whom"
-        return f"The process was killed {by}."
+        return f"The process was killed {meant or 'from outside, and no record of the machine says by whom'}."
+    if each.cause == Cause.SIGTERM and each.rank is not None and each.signal is not None:
+        return f"The process was told to stop {meant or 'by itself, or by somebody who did not tell its pod'}."
     if each.cause == Cause.SIGTERM and each.node and not each.stopped:
         return "A pod was told to stop from outside: deleted, evicted, or with its node."
     return advice_for(each.cause)[0]

@@ -199,9 +199,11 @@ def _grows(_: Tally, event: Event) -> str:
 
 
 def _injected(_: Tally, event: Event) -> str:
-    where = [
-        f"{name} {event.fields[name]}" for name in ("rank", "node", "step") if event.fields.get(name) not in (None, "")
-    ]
+    # One that goes by time or phase may come before its rank told a step, or in one that tells none.
+    told = {
+        name: event.fields.get(name) for name in ("rank", "node", "step") if name != "step" or event.fields.get(name)
+    }
+    where = [f"{name} {value}" for name, value in told.items() if value not in (None, "")]
     return f"injected: {text(event.fields, 'fault')}" + (f" ({', '.join(where)})" if where else "")
 
 

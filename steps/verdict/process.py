@@ -11,7 +11,7 @@ from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.evidence import read_lines
 from argosy.steps.verdict.finding import Finding
-from argosy.steps.verdict.match import Evidence
+from argosy.steps.verdict.match import MAX_QUOTE, Evidence
 from argosy.steps.verdict.record import PodFact
 
 _CRASHES = (Signals.SIGSEGV, Signals.SIGABRT, Signals.SIGFPE, Signals.SIGILL, Signals.SIGTRAP, Signals.SIGSYS)
@@ -84,7 +84,9 @@ def _exited(ending: Ending, said: Evidence | None) -> Evidence:
         if declared and ending.exit_code is not None and not _second_hand(ending, said):
             return Evidence(said.cause, said.quote, max(said.weight, Weight.GENERIC), ExitCode(ending.exit_code))
         return said
-    quote = f"{_who(ending)} exited with code {ending.exit_code} and printed no error"
+    last = next((line.strip() for line in reversed(ending.tail) if line.strip()), "")
+    words = f" and printed last: {last}"[:MAX_QUOTE] if last else " and printed nothing"
+    quote = f"{_who(ending)} exited with code {ending.exit_code}{words}"
     if declared and ending.exit_code is not None:
         cause = _OF_CODE.get(ExitCode(ending.exit_code), Cause.UNKNOWN)
         return Evidence(cause, quote, Weight.ROOT, ExitCode(ending.exit_code))

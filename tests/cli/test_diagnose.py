@@ -101,6 +101,13 @@ def test_of_what_we_note_of_a_pods_end_no_cause_is_made(argosy: Argosy, tmp_path
     (evidence / "machine/cgroup.txt").write_text(
         "memory.limit_in_bytes:\n9223372036854771712\n\nmemory.oom_control:\nunder_oom 0\noom_kill 0\n"
     )
+    pods = [
+        {"name": f"kill-gpt-a1-node-0-{index}", "index": index, "node": f"node-{index}", "phase": "Running",
+         "reason": "", "message": "", "exit_code": None, "signal": None, "time": 0.0, "deleted": 0.0,
+         "log": f"/.argosy/runs/kill-gpt-x7k2p/nodes/node-{index}/pods/kill-gpt-x7k2p-a1-node-0-{index}/log"}
+        for index in range(2)
+    ]  # fmt: skip
+    (evidence.parent / "host.json").write_text(json.dumps({"states": pods}, indent=1))
     assert told(argosy, str(tmp_path))["evidence"] is None
 
 

@@ -452,6 +452,38 @@ def test_explain_of_a_refused_run_says_that_nothing_moved(story, tell, argosy) -
     assert "What to do: train longer" in out
 
 
+@pytest.mark.parametrize(
+    ("cause", "raised"),
+    [
+        ("unknown", "raise retry.max_same_failure or retry.max_restarts in"),
+        ("preempted_evicted", "raise retry.max_preemptions in"),
+        ("dataloader_worker_killed", ""),  # one restart, whatever retry says
+    ],
+)
+def test_explain_names_the_limit_that_ended_it_and_none_that_would_not_help(story, tell, argosy, cause, raised) -> None:
+    tell.begin(story)
+    story.at(8.0, "restart_began", attempt=1, restart=0, restored_step=0)
+    story.at(9.0, "restart_ended", attempt=1, restart=0, cause=cause, rank=0, node="node-0", quote="x")
+    story.at(9.1, "budget", cause=cause, spent=2, limit=1)
+    story.at(9.1, "train_ended", cause=cause, exit_code=74)
+    story.node("train", 4.0, 9.2, "Failed", exitCode=74)
+    story.finish("Failed", 10.0)
+    _, out, _ = argosy("explain")
+    assert ("It gave up after 2 such failures" in out) == bool(raised)
+    assert raised in out
+
+
+def test_a_rank_that_alone_was_told_to_stop_is_no_pod_that_was(story, tell, argosy) -> None:
+    tell.begin(story)
+    story.at(8.0, "restart_began", attempt=1, restart=0, restored_step=0)
+    story.at(9.0, "restart_ended", attempt=1, restart=0, cause="sigterm", signal=15, rank=1, node="node-0", quote="x")
+    story.at(9.5, "restart_began", attempt=1, restart=1, restored_step=0)
+    story.finish("Succeeded", 10.0)
+    _, out, _ = argosy("explain")
+    assert "The process was told to stop by itself, or by somebody who did not tell its pod." in out
+    assert "A pod was told" not in out
+
+
 def test_explain_of_a_failed_run_says_what_to_do(story, tell, argosy) -> None:
     tell.begin(story)
     story.at(8.0, "restart_began", attempt=1, restart=0, restored_step=0)

@@ -66,10 +66,10 @@ def main() -> int:
         )
         for rank in plan["ranks"]
     }
-    for rank in ranks.values():
-        saves.started(rank.pid)
+    for number, rank in ranks.items():
+        saves.started(number, rank.pid)
     Path(plan["workdir"], "pids").write_text(json.dumps([rank.pid for rank in ranks.values()]))
-    saves.start(lambda: not reporter.endings())
+    saves.start(reporter.endings)
     reporter.enter("running")
     told: set[int] = set()
     while reporter.orders() is None and len(told) < len(ranks):

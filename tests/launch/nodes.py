@@ -171,10 +171,10 @@ class Cluster:
         node.added = saves.restore({})
         node.folder.mkdir(parents=True, exist_ok=True)
         node.ranks = [Rank.start() for _ in range(self.nproc)]
-        for rank in node.ranks:
-            saves.started(rank.process.pid)
+        for number, rank in enumerate(node.ranks, index * self.nproc):
+            saves.started(number, rank.process.pid)
         reporter.start()
-        saves.start(lambda: True)
+        saves.start(reporter.endings)
         return node
 
     def save(self, step: int, *, skip: tuple[int, ...] = (), **options: Any) -> None:

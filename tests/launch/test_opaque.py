@@ -138,6 +138,35 @@ def test_a_folder_that_the_script_renames_when_it_is_done_is_the_runs_result(mak
     assert gang.exit_codes() == [0]
 
 
+UNEVEN = """
+import json, os, pathlib, time
+rank, out = int(os.environ["RANK"]), pathlib.Path("out")
+if rank == 0:
+    out.mkdir()
+    (out / "ckpt.json").write_text(json.dumps({"step": 10}))
+    print("step 10 loss 0.5", flush=True)
+while rank == 1 and not pathlib.Path("go").exists():
+    time.sleep(0.02)
+"""
+
+
+def test_the_last_save_of_a_rank_that_ended_well_is_committed_while_another_hangs_at_its_end(
+    make_gang: Callable[[int], Gang],
+) -> None:
+    gang = make_gang(1)
+    (gang.workspace(0) / "train.py").write_text(UNEVEN)
+    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
+    claim = checkpoints.claim("first")
+    gang.start(**{**OPTIONS, "nproc_per_node": 2})
+    gang.assign(0, generation=claim.generation, log_seq=claim.seq)
+    gang.until(lambda: [each.step for each in checkpoints.commits()] == [10], 60, "commit")
+    assert gang.phases() == {"pod-0": "running"}
+    (gang.workspace(0) / "go").touch()
+    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 60, "end")
+    gang.order("exit", 0)
+    assert gang.exit_codes() == [0]
+
+
 AHEAD = """
 import json, os, pathlib, time
 out = pathlib.Path("out"); out.mkdir()

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -177,6 +178,13 @@ def test_epochs_and_batches_are_counted_from_where_they_begin(first: str, restor
     found = ProgressLines(restored=restored).read(f"{first} loss: 0.5")
     assert found is not None
     assert (found["step"], found["end_step"]) == (step, 60)
+
+
+@pytest.mark.parametrize("page", ["7" * 65536, " " * 65536], ids=["digits", "spaces"])
+def test_a_page_without_an_end_of_line_holds_no_rank_up(page: str) -> None:
+    began = time.process_time()
+    assert read_all(page, "step 1 loss 0.5 " + page) == [(1, "line", 0.5)]
+    assert time.process_time() - began < 3  # ten seconds and more, were all of it looked at
 
 
 def test_own_pattern() -> None:

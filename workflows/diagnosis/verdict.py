@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
@@ -32,6 +33,7 @@ _LEAST_CHANCE = 0.15
 _NEAR_LINES = 40
 _IN_NAME = re.compile(r"(?:rank|worker|node)[-_]?(\d+)", re.IGNORECASE)
 MOST_CONSEQUENCES = 20
+_HOST = "host.json"
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,8 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
 
 def _by_words(lines: Sequence[Line]) -> Diagnosis:
     """Where no rule knows a line: what the words are like, and behind none of any trouble a lack of memory."""
-    lines = [line for line in lines if not is_benign(line.text)]
+    # The words of argosy's own account of pods are no log's, whatever its fields are called.
+    lines = [line for line in lines if not is_benign(line.text) and Path(line.file).name != _HOST]
     texts = [line.text for line in lines]
     guesses = (tells_of_trouble(texts) and likely(texts)) or [(Cause.HOST_OOM, 0.0)]
     cause, chance = guesses[0]

@@ -106,8 +106,7 @@ def _facts(
     places, unclear = saves(source, values)
     ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
-    whole = goes_on(source)
-    loads = loaded(source, values, (*fixed(places), *named))
+    loads, whole = loaded(source, values, (*fixed(places), *named)), goes_on(source)
     loop = _loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None)
     return ScriptFacts(
         flags=flags,
@@ -119,7 +118,7 @@ def _facts(
         loads=loads,
         removed=removed(source, values, fixed(places)),
         barred=barred(source, values, (*fixed(places), *_of(trainer))),
-        end=_end({flag.attribute: flag.default for flag in flags} | dict(told), source, trainer is not None, loop),
+        end=_end({each.attribute: each.default for each in flags} | told, source, trainer is not None, loop),
         trainer=trainer,
         data=data_facts(source),
         own_ranks=lightning_alone(source, values) or (own_ranks(source, values), 1),

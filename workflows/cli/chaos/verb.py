@@ -33,9 +33,9 @@ _NOT_OF_CHAOS = ("evaluation", "promotion", "notify", "trigger")
 """Nothing is promoted and nobody is told."""
 
 _UNLIKE = (
-    "Losses differ where a script draws other numbers after a resume than it would have: the order of its data or its "
-    "random generators (dropout's too) are not restored. Save torch.get_rng_state() and the place in the data beside "
-    "the model, and set both again (docs/exact.md); no step is lost by it."
+    "Losses differ where a script goes on with something else than it had: weights or optimizer state that it does not "
+    "load (what was trained is lost then, and the loss jumps at the restored step), the order of its data, or its "
+    "random generators (dropout's too). Save them all, with torch.get_rng_state(), and set them again (docs/exact.md)."
 )
 _UNLIKE_AT_ONCE = (
     "Losses differ before anything was restored: the script draws other numbers at each start. Seed what it draws from "
