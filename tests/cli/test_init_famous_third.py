@@ -25,6 +25,7 @@ def test_a_switch_that_only_a_library_declares_is_on_where_it_is_given(argosy, t
     (tmp_path / "train.py").write_text(TRAINER % "super()._save_checkpoint(model, trial)")
     code, _, err = argosy("init", "train.py", "--", "--output_dir", "o")
     assert (code, "line 7 ends the script if" in err) == (2, True), err
+    (tmp_path / "train.py").write_text(TRAINER % "super(MyTrainer, self)._save_checkpoint(model, trial)")
     for given in (("--overwrite_output_dir", "--fp16"), ("--fp16", "--overwrite_output_dir")):
         code, out, err = argosy("init", "train.py", "--force", "--", "--output_dir", "o", *given)
         assert (code, 'path = "o"' in out) == (0, True), out + err
