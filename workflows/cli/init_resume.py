@@ -69,10 +69,10 @@ def _beside(facts: ScriptFacts, words: list[str], why: str, patterns: Sequence[s
             why += f"; {where} ends it without {other.name}: give that, too"
     if facts.begins_at is None or not flags or facts.trainer is not None or facts.loads:
         return words, why
-    where, flag = facts.begins_at
+    where, flag, numbered = facts.begins_at
     if flag in flags or flag.name in words:
         return words, why
-    if words and any("*" in each for each in patterns):
+    if words and numbered and all(each.count("*") < 2 for each in patterns):  # else which number would it be?
         why += f"; {where} begins at {flag.name}, whatever was loaded: {STEP} stands for the number in the file's name"
         return [*words, *words_of(flag.name, STEP)], why
     return words, f"{why}; {where} begins at {flag.name}, whatever was loaded: give that, too"
