@@ -44,8 +44,10 @@ DOCOPT = '''\
 usage: train.py [options]
 
 options:
-    --out=<dir>          Where to [default: weights].
-    --checkpoint=<path>  What to go on from.
+    --out=<dir>          Where to
+                         [default: weights].
+    -c=path, --checkpoint=path  What to
+                         go on from.
     -h, --help           This text.
 """
 from docopt import docopt
@@ -114,6 +116,10 @@ def test_a_count_that_only_a_flag_says_is_given_with_what_is_loaded(argosy, tmp_
     assert (code, f"resume_args = {words}" in out) == (0, True), out + err
     assert "line 10 begins at --start_iter, whatever was loaded" in out
     assert "nothing seen loads an optimizer's state" in out
+    for name in ("{batches}", "{i}_{loss:.2f}"):  # which is no turn of that loop; of which of two?
+        (tmp_path / "train.py").write_text(COUNTED.replace("net_{i}", f"net_{name}"))
+        out = argosy("init", "train.py", "--force")[1]
+        assert ("{step}" in out, "line 10 begins at --start_iter, whatever was loaded: give" in out) == (False, True)
     (tmp_path / "train.py").write_text(COUNTED.replace("for i in", "a.start_iter = int(a.resume or 0)\nfor i in"))
     out = argosy("init", "train.py", "--force")[1]
     assert ('["--resume", "{newest:net_*.pth}"]' in out, "begins at" in out) == (True, False), out
