@@ -131,6 +131,8 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         told = values.machine.unpacked.get(trainer, {})
         none = told.get("logger") in (False, []) or _is_false(_setting(trainer, "logger"))
         folder, include = ("checkpoints", include) if none else ("lightning_logs", ("version_*/checkpoints/*.ckpt",))
+        if not isinstance(_setting(trainer, "logger"), ast.Constant | None):
+            folder = None  # which only that logger knows
         if isinstance(root := told.get("default_root_dir"), str | PurePath):
             folder = posixpath.normpath(posixpath.join(values.machine.glob(str(root)), folder))
             folder = None if {"*", UNKNOWN} & {*folder} else folder
@@ -141,6 +143,7 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
                and any(last_name(base).endswith("CheckpointIO") for base in each.bases))  # fmt: skip
     own = next((f"{source.where(each)} has a CheckpointIO of its own: name the folder with --opaque FOLDER, and what "
                 "it goes on from with --resume-arg" for each in plugins), "")  # fmt: skip
+    last = repr(f"{folder}/last.ckpt")
     if before_1 is not None:
         own = own or "name the folder with --opaque FOLDER, and what it goes on from with --resume-arg"
     return TrainerFacts(
@@ -156,7 +159,9 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=("--ckpt_path", "{newest}") if by_cli else (),
         resumes=resumes,
-        start=started(source.calls, source, "fit", "ckpt_path", "'last'") + "; save_last=True in its ModelCheckpoint",
+        start=(started(source.calls, source, "fit", "ckpt_path", "'last'") if before_1 is None else
+               f"resume_from_checkpoint={last} if os.path.exists({last}) else None into {source.where(trainer)}")
+        + "; save_last=True in its ModelCheckpoint",  # fmt: skip
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
