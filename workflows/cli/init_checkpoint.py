@@ -84,9 +84,10 @@ def put_checkpoint(
     guess.put("path", folder, why)
     if facts.no_folder and trainer is None and opaque is None and folder != ".":
         guess.why.append(_to_be_made(folder))
-    counted = [each for each in patterns if "*" in each and "/" not in each] if trainer is None else []
+    counted = [each for each in patterns if "*" in Path(each).name and "**" not in each] if trainer is None else []
     if patterns:
-        only = "" if EACH_RANK in facts.ranks.node else _only_newest(counted)  # which belong to one save
+        apart = EACH_RANK in facts.ranks.node or any("/" in each for each in counted)  # which belong to one save?
+        only = "" if apart else _only_newest(counted)
         cost = f"if the * counts up, each commit holds all files so far{only}"
         guess.put("include", patterns, cost if counted else "")
     if opaque is None and not include:
