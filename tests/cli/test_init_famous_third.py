@@ -116,7 +116,7 @@ def test_a_count_that_only_a_flag_says_is_given_with_what_is_loaded(argosy, tmp_
     assert (code, f"resume_args = {words}" in out) == (0, True), out + err
     assert "line 10 begins at --start_iter, whatever was loaded" in out
     assert "nothing seen loads an optimizer's state" in out
-    for name in ("{batches}", "{i}_{loss:.2f}"):  # which is no turn of that loop; of which of two?
+    for name in ("{batches}", "{i * 100 + batch}", "{i}_{loss:.2f}"):  # which is no turn of that loop; of which of two?
         (tmp_path / "train.py").write_text(COUNTED.replace("net_{i}", f"net_{name}"))
         out = argosy("init", "train.py", "--force")[1]
         assert ("{step}" in out, "line 10 begins at --start_iter, whatever was loaded: give" in out) == (False, True)

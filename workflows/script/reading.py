@@ -187,9 +187,10 @@ def _begins_at(source: Source, values: Values) -> tuple[str, Flag, bool] | None:
     wrappers = wrappers_of(source)
     paths = [path for call in source.calls for path, _ in targets(call, source, wrappers, values)
              if any("*" in each for each in values.guesses(path))]  # fmt: skip
-    told = [{node.id for each in (path, *values.bindings.origins(path)) for node in ast.walk(each)
-             if isinstance(node, ast.Name)} for path in paths]  # fmt: skip
-    return loop.where, flag, bool(told) and all(loop.counter in names for names in told)
+    told = [[node for each in (path, *values.bindings.origins(path)) for node in ast.walk(each)] for path in paths]
+    named = [any(isinstance(each, ast.Name) and each.id == loop.counter for each in nodes) for nodes in told]
+    steps = any(isinstance(each, ast.Mult) for nodes in told for each in nodes)  # epoch * len(loader) + batch
+    return loop.where, flag, bool(named) and all(named) and not steps
 
 
 def _finals(source: Source, values: Values, places: Places) -> frozenset[str]:
