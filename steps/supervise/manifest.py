@@ -134,7 +134,7 @@ def rendered(
     documents = [copy.deepcopy(dict(each)) for each in manifest.documents]
     workload = documents[-1]
     old = str(workload["metadata"].get("name", ""))
-    domain = _domain(documents)
+    domain, names = _domain(documents), _names(workload, old, name)
     own = {GANG_LABEL: name, ATTEMPT_LABEL: str(attempt)}
     for document in documents:
         metadata = document["metadata"]
@@ -143,7 +143,7 @@ def rendered(
         metadata["name"] = name
         if document["kind"] == "Service":
             document["spec"]["selector"] = {**(document["spec"].get("selector") or {}), GANG_LABEL: name}
-            _follow_labels(document["spec"]["selector"], old, name)
+            _follow_labels(document["spec"]["selector"], names)
     if (workload["spec"].get("network") or {}).get("subdomain"):
         workload["spec"]["network"]["subdomain"] = name
     for _, job in job_specs(workload):
@@ -157,29 +157,33 @@ def rendered(
         if old:
             _rename(pod, old, domain, name)
         for part in (metadata["labels"], pod.get("affinity"), pod.get("topologySpreadConstraints")):
-            _follow_labels(part, old, name)
+            _follow_labels(part, names)
         if excluded:
             exclude(pod, excluded)
     return documents
 
 
-def _follow_labels(part: Any, old: str, name: str) -> None:
-    """The labels in which controllers put the gang's name, in selectors too; the user's own keep their values."""
-
-    def follow(value: Any) -> Any:
-        whole = isinstance(value, str) and (value == old or value.startswith(f"{old}-"))  # a JobSet's Jobs: OLD-ROLE-0
-        return name + value[len(old) :] if old and whole else value
-
+def _follow_labels(part: Any, names: Mapping[str, str]) -> None:
+    """The labels in which controllers put the gang's names, in selectors too; the user's own keep their values, and so
+    do these where they name another's Job or JobSet.
+    """
     if isinstance(part, dict):
         for key, value in part.items():
-            if key in _OF_CONTROLLERS:
-                part[key] = follow(value)
+            if key in _OF_CONTROLLERS and isinstance(value, str):
+                part[key] = names.get(value, value)
             elif key == "values" and part.get("key") in _OF_CONTROLLERS:
-                part[key] = [follow(each) for each in value]
+                part[key] = [names.get(each, each) for each in value or ()]
             else:
-                _follow_labels(value, old, name)
+                _follow_labels(value, names)
     for each in part if isinstance(part, list) else ():
-        _follow_labels(each, old, name)
+        _follow_labels(each, names)
+
+
+def _names(workload: Mapping[str, Any], old: str, name: str) -> dict[str, str]:
+    """What its controller calls it and its Jobs, and will."""
+    parts = [f"-{role['name']}-{index}" for role in workload["spec"].get("replicatedJobs") or []
+             for index in range(int(role.get("replicas", 1)))]  # fmt: skip
+    return {old + part: name + part for part in ("", *parts)} if old else {}
 
 
 def _domain(documents: list[dict[str, Any]]) -> str:

@@ -25,6 +25,7 @@ def test_a_switch_that_only_a_library_declares_is_on_where_it_is_given(argosy, t
     (tmp_path / "train.py").write_text(TRAINER % "super()._save_checkpoint(model, trial)")
     code, _, err = argosy("init", "train.py", "--", "--output_dir", "o")
     assert (code, "line 7 ends the script if" in err) == (2, True), err
+    (tmp_path / "train.py").write_text(TRAINER % "super(MyTrainer, self)._save_checkpoint(model, trial)")
     for given in (("--overwrite_output_dir", "--fp16"), ("--fp16", "--overwrite_output_dir")):
         code, out, err = argosy("init", "train.py", "--force", "--", "--output_dir", "o", *given)
         assert (code, 'path = "o"' in out) == (0, True), out + err
@@ -43,8 +44,10 @@ DOCOPT = '''\
 usage: train.py [options]
 
 options:
-    --out=<dir>          Where to [default: weights].
-    --checkpoint=<path>  What to go on from.
+    --out=<dir>          Where to
+                         [default: weights].
+    -c=path, --checkpoint=path  What to
+                         go on from.
     -h, --help           This text.
 """
 from docopt import docopt
@@ -113,6 +116,10 @@ def test_a_count_that_only_a_flag_says_is_given_with_what_is_loaded(argosy, tmp_
     assert (code, f"resume_args = {words}" in out) == (0, True), out + err
     assert "line 10 begins at --start_iter, whatever was loaded" in out
     assert "nothing seen loads an optimizer's state" in out
+    for name in ("{batches}", "{i * 100 + batch}", "{i}_{loss:.2f}"):  # which is no turn of that loop; of which of two?
+        (tmp_path / "train.py").write_text(COUNTED.replace("net_{i}", f"net_{name}"))
+        out = argosy("init", "train.py", "--force")[1]
+        assert ("{step}" in out, "line 10 begins at --start_iter, whatever was loaded: give" in out) == (False, True)
     (tmp_path / "train.py").write_text(COUNTED.replace("for i in", "a.start_iter = int(a.resume or 0)\nfor i in"))
     out = argosy("init", "train.py", "--force")[1]
     assert ('["--resume", "{newest:net_*.pth}"]' in out, "begins at" in out) == (True, False), out
@@ -187,10 +194,52 @@ def test_lightning_before_1_names_folder_and_file_in_one(argosy, tmp_path) -> No
     code, out, err = argosy("init", "train.py")
     assert (code, 'path = "ckpts/exp"' in out, 'include = ["*.ckpt"]' in out) == (0, True, True), out + err
     assert 'resume_args = ["--ckpt_path", "{newest}"]' in out
+    without = LIGHTNING.replace("p.add_argument('--ckpt_path')\n", "").replace("resume_from_checkpoint=a.ckpt_path", "")
+    (tmp_path / "train.py").write_text(without)
+    out = argosy("init", "train.py", "--force")[1]  # whose fit takes no ckpt_path
+    line = "resume_from_checkpoint='ckpts/exp/last.ckpt' if os.path.exists('ckpts/exp/last.ckpt') else None into line 8"
+    assert (line in out, "ckpt_path=" in out) == (True, False), out
     (tmp_path / "train.py").write_text(LIGHTNING.replace("f'ckpts/{a.name}'", "unknown()"))
     code, _, err = argosy("init", "train.py", "--force")
     assert (code, "name the folder with --opaque" in err, "dirpath" in err) == (2, True, False), err
 
+
+@pytest.mark.parametrize(
+    "trainer",
+    [
+        "Trainer(logger=WandbLogger(project='x'), resume_from_checkpoint=a.ckpt_path).fit(model)",
+        "Trainer(resume_from_checkpoint='pretrained/epoch=9.ckpt').fit(model)",
+        "Trainer().fit(model, ckpt_path='pretrained/epoch=9.ckpt')",
+    ],
+)
+def test_lightnings_own_folder_is_not_that_of_a_logger_and_a_fixed_file_is_no_newest(trainer, argosy, tmp_path) -> None:
+    made, known = LIGHTNING.split("saver =")[0], "Trainer(resume_from_checkpoint=a.ckpt_path).fit(model)\n"
+    for call, code in ((trainer, 2), (known, 0)):
+        (tmp_path / "train.py").write_text(f"{made}{call}\n")
+        assert argosy("init", "train.py", "--force")[0] == code
+
+
+def test_a_state_that_is_saved_at_the_end_is_not_left_for_a_model_that_is_none(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(ENDING)
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'resume_args = ["--resume", "w/last.pt"]' in out) == (0, True), out + err
+
+
+ENDING = f"""\
+{PARSER}p.add_argument('--resume')
+a = p.parse_args()
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+if a.resume:
+    state = torch.load(a.resume)
+    net.load_state_dict(state['net'])
+    optimizer.load_state_dict(state['optimizer'])
+for i in range(9):
+    loss.backward()
+    optimizer.step()
+    torch.save(net.state_dict(), 'w/best.pt')
+torch.save({{'net': net.state_dict(), 'optimizer': optimizer.state_dict()}}, 'w/last.pt')
+"""
 
 PARTS = """\
 import os, torch
@@ -210,7 +259,7 @@ def test_what_each_save_numbers_in_two_folders_is_kept_of_both(argosy, tmp_path)
     (tmp_path / "train.py").write_text(PARTS)
     code, out, err = argosy("init", "train.py")
     assert (code, 'path = "run"' in out) == (0, True), out + err
-    assert 'include = ["states/*.state", "models/net_*.pth"]' in out
+    assert 'include = ["states/*.state", "models/net_*.pth"]: if the * counts up, each commit holds all' in out
     (tmp_path / "train.py").write_text(PARTS.replace("f'run/models/net_{step}.pth'", "'run/models/net.pth'"))
     out = argosy("init", "train.py", "--force")[1]
     assert ('path = "run/states"' in out, "not kept" in out) == (True, True), out

@@ -91,10 +91,11 @@ def test_another_users_run_is_named_and_hides_no_other(folder: Path, locked: str
         (folder / ".argosy/runs" / name).mkdir(parents=True)
         (folder / ".argosy/runs" / name / "state.json").write_text(f'{{"phase": "Succeeded", "name": "{name}"}}')
     (folder / ".argosy/runs" / locked).chmod(0)
+    (folder / ".argosy/runs/.DS_Store").write_text("of a file manager, and no run")
     said = f"gpt-2/state.json: {DENIED}give yourself the right to it"
     for verb in ("status", "explain", "report"):
         ended = argosy(folder, verb, "gpt-2")
         assert (ended.returncode, said in ended.stderr, "remove" in ended.stderr) == (2, True, False), ended.stderr
     listed = argosy(folder, "ls")
     assert f"warning: {folder}/.argosy/runs/{said}" in listed.stderr
-    assert "gpt-1  Succeeded" in listed.stdout
+    assert ("gpt-1  Succeeded" in listed.stdout, "DS_Store" in listed.stdout + listed.stderr) == (True, False)

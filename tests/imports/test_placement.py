@@ -201,6 +201,7 @@ def test_an_affinity_to_a_controllers_label_is_left_to_the_author(
     kept = {required: [term | {"labelSelector": {"matchLabels": {"app": "cache"}}}]}
     made = job(TRAIN, affinity={kind: {required: [term]}, other: kept})
     made["spec"]["template"]["metadata"] = {"labels": {key: "job"}}
+    kept[required].append(term | {"labelSelector": {"matchLabels": {key: "another"}}})  # which keeps its name
     run, account = imported(made)
     assert run["gang"]["pod"] == {"affinity": {other: kept}}
     place = "spec.template.spec.affinity"

@@ -115,6 +115,26 @@ def test_selectors_find_the_pods_under_the_fresh_name(tmp_path: Path) -> None:
     assert spread[0]["values"] == ["n", "other"]
 
 
+def test_selectors_of_others_keep_their_names_that_begin_with_the_gangs(tmp_path: Path) -> None:
+    """A pod placed beside the Job t-data, which nobody renames, would wait for ever; and ``values:`` may be empty."""
+    job = yaml.safe_load(JOB)["spec"]
+    names = {"jobset.sigs.k8s.io/jobset-name": "t", "job-name": "t-w-1", "batch.kubernetes.io/job-name": "t-w-2"}
+    apart = {"key": "jobset.sigs.k8s.io/jobset-name", "operator": "NotIn", "values": ["t", "t-eval"]}
+    chosen = {"matchLabels": names, "matchExpressions": [apart, {"key": "job-name", "values": None}]}
+    job["template"]["spec"]["topologySpreadConstraints"] = [{"maxSkew": 1, "labelSelector": chosen}]
+    document = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "t"},
+        "spec": {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": job}}]},
+    }
+    gang, _, _ = read_gang(written(tmp_path, yaml.safe_dump(document)), "mine")
+    made = rendered(gang, "n", 1, (), {})[0]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    told = made["topologySpreadConstraints"][0]["labelSelector"]
+    assert {*told["matchLabels"].values()} == {"n", "n-w-1", "t-w-2"}  # two of w are numbered 0 and 1
+    assert [each["values"] for each in told["matchExpressions"]] == [["n", "t-eval"], []]
+
+
 def test_the_pods_of_all_replicated_jobs_count_and_stay_off_excluded_nodes(tmp_path: Path) -> None:
     job = yaml.safe_load(JOB)["spec"]
     document = {

@@ -74,9 +74,10 @@ def put_checkpoint(
         )
     if opaque is None:
         check_restart(facts)
-    folder, patterns, why = _saved(facts, opaque, include)
+    alone, patterns, why = _saved(facts, opaque, include)
+    folder = alone
     if opaque is None and trainer is None and not include and facts.loads and facts.resume_flag() is None:
-        folder, patterns = with_its_parts(facts, folder, patterns)
+        folder, patterns = with_its_parts(facts, alone, patterns)
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)
     guess.lines += ["", "[checkpoint]"]
@@ -84,9 +85,10 @@ def put_checkpoint(
     guess.put("path", folder, why)
     if facts.no_folder and trainer is None and opaque is None and folder != ".":
         guess.why.append(_to_be_made(folder))
-    counted = [each for each in patterns if "*" in each and "/" not in each] if trainer is None else []
+    parts = folder != alone
+    counted = [each for each in patterns if "*" in each and (parts or "/" not in each)] if trainer is None else []
     if patterns:
-        only = "" if EACH_RANK in facts.ranks.node else _only_newest(counted)  # which belong to one save
+        only = "" if parts or EACH_RANK in facts.ranks.node else _only_newest(counted)  # which belong to one save
         cost = f"if the * counts up, each commit holds all files so far{only}"
         guess.put("include", patterns, cost if counted else "")
     if opaque is None and not include:

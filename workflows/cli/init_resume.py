@@ -69,10 +69,10 @@ def _beside(facts: ScriptFacts, words: list[str], why: str, patterns: Sequence[s
             why += f"; {where} ends it without {other.name}: give that, too"
     if facts.begins_at is None or not flags or facts.trainer is not None or facts.loads:
         return words, why
-    where, flag = facts.begins_at
+    where, flag, numbered = facts.begins_at
     if flag in flags or flag.name in words:
         return words, why
-    if words and any("*" in each for each in patterns):
+    if words and numbered and all(each.count("*") < 2 for each in patterns):  # else which number would it be?
         why += f"; {where} begins at {flag.name}, whatever was loaded: {STEP} stands for the number in the file's name"
         return [*words, *words_of(flag.name, STEP)], why
     return words, f"{why}; {where} begins at {flag.name}, whatever was loaded: give that, too"
@@ -165,12 +165,12 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
 
 def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way:
     """The path that a flag is given, of the one file among several where that can be told."""
-    beside = [*patterns]
-    patterns = [each for each in patterns if each not in facts.finals] or beside
+    beside, whole = [*patterns], {each.pattern for each in facts.saves if each.whole}
+    late = facts.finals if whole - facts.finals else facts.finals - whole  # else the others are models only
+    patterns = [each for each in patterns if each not in late] or beside
     patterns = sorted(patterns, key=lambda each: "best" in Path(each).name.lower())  # it may be an old one
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
-    whole = {each.pattern for each in facts.saves if each.whole}
     numbered = [each for each in patterns if "*" in each]
     apart = len(numbered) > 1 and any("resume" in each for each in facts.files - {flag.attribute})
     several = len(patterns) > 1 and bool(numbered) and (apart or not {*patterns} <= whole)

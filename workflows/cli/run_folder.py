@@ -264,7 +264,7 @@ def not_running(state_dir: Path) -> set[str]:
 def _folders(state_dir: Path) -> Iterator[RunFolder]:
     runs = state_dir / "runs"
     if runs.is_dir():
-        for path in runs.iterdir():
+        for path in filter(Path.is_dir, runs.iterdir()):  # a file may lie there, as .DS_Store does
             if not os.access(path, os.X_OK) or (path / "state.json").exists() or (path / "workflow.yaml").exists():
                 yield RunFolder(path, state_dir)  # whoever may not enter it is told so
 

@@ -62,6 +62,8 @@ _OPERATORS: Final = (
     *("trainer.kubeflow.org/", "pod-group.scheduling.sigs.k8s.io", "kai.scheduler/", "scheduling.run.ai/"),
 )
 _UNPREFIXED: Final = ("job-name", "controller-uid", "pytorch-job-name")
+_NAMING: Final = ("job-name", "jobset-name", "ray.io/cluster")
+"""So do labels end that say which object's the pod is: another's may be meant, which keeps its name."""
 _FINDING: Final = ("app", RUN_LABEL)
 
 
@@ -151,7 +153,8 @@ def _scheduling(pod: Pod, draft: Draft, account: Account) -> None:
             draft.put_item("gang.node_selector", key, value.text, value)
             account.kept(value, "gang.node_selector")
     if spec["affinity"].is_mapping and (held := without_nulls(spec["affinity"].data)):
-        foreign = [(kind, key) for kind, key, _ in _selected(pod) if _of_controllers(key)]
+        foreign = [(kind, key) for kind, key, value in _selected(pod) if _of_controllers(key)
+                   and not (key.endswith(_NAMING) and not value.startswith(pod.document.name))]  # fmt: skip
         for kind, key in dict(foreign).items():
             held.pop(kind, None)
             why = f"no pod of the gang has {key}: write one of gang.pod.labels into gang.pod.affinity instead"

@@ -73,7 +73,8 @@ class ScriptFacts:
     tells: bool = False  # whether a callback of ours tells each step
     not_loaded: str = ""  # what it does not load, where it gives no state to anything but models
     finals: frozenset[str] = frozenset()  # what it saves only behind the loops that train
-    begins_at: tuple[str, Flag] | None = None  # where its loop begins at a number that only a flag says, and the flag
+    begins_at: tuple[str, Flag, bool] | None = None
+    """Where its loop begins at a number that only a flag says, the flag, and whether its files are numbered so."""
     needs: Mapping[str, tuple[str, Flag]] = field(default_factory=dict)
     """A flag, where the script ends if another is not given with it, and the other."""
     at_end: str = ""  # where it saves, if that is only behind the loops that train

@@ -13,7 +13,7 @@ _SAYS_A_FLAG = frozenset({"default", "type", "action", "help", "required", "dest
 _COMMANDS = ("typer.run", "jsonargparse.CLI", "jsonargparse.auto_cli")
 _OF_TRUTH = re.compile(r"(?i)bool$")
 _OF_ABSL = "DEFINE_"
-_BY_DOCOPT = re.compile(r"(?m)^ +(?:-\w[ ,]+)?(--[\w-]+)(?:[ =](<[^>]+>|[A-Z_]+\b))?(.*)$")
+_BY_DOCOPT = re.compile(r"(?ms)^[ \t]+(-\S.*?)(?=\n[ \t]*-|\n[ \t]*\n|\n\S|\Z)")
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,13 @@ def _of_docopt(source: Source) -> Iterator[Flag]:
         modules = (each for each in source.nodes if isinstance(each, ast.Module)
                    and source.file(each) == source.file(call))  # fmt: skip
         text = next((ast.get_docstring(each) for each in modules), None) if _is_doc(call.args[0]) else None
-        for name, value, says in _BY_DOCOPT.findall(text or ""):
-            usual = re.search(r"\[default: *(.*?)\]", says)
-            yield Flag(name, bool(value), (usual[1] if usual else "") or None, False, source.where(call))
+        for each in _BY_DOCOPT.findall(text or ""):
+            words, _, says = each.partition("  ")
+            names = re.split(r"[\s,=]+", words.strip())
+            takes_value = any(not name.startswith("-") for name in names)
+            usual = re.search(r"(?i)\[default: *(.*?)\]", says) if takes_value else None
+            for name in [name for name in names if name.startswith("--")][:1]:
+                yield Flag(name, takes_value, (usual[1] if usual else "") or None, False, source.where(call))
 
 
 def _is_doc(node: ast.expr) -> bool:

@@ -33,7 +33,7 @@ def transformers(source: Source, values: Values) -> TrainerFacts | None:
     goes_on = next(filter(None, ways), "")
     own = next((source.where(each) for kind in values.bindings.classes.get(last_name(trainer.func), [])
                 for each in kind.body if isinstance(each, Function) and each.name == "_save_checkpoint"
-                and "super()" not in ast.unparse(each)), "")  # fmt: skip
+                and not re.search(r"\._save_checkpoint\(", ast.unparse(each))), "")  # fmt: skip
     declared = settings is None and parser is not None and goes_on == "variable"
     # Ray's is made around one that no call shows.
     name = "Trainer" if _is_rays(trainer, source) else last_name(trainer.func)

@@ -43,6 +43,7 @@ from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
 from argosy.workflows.script.turns import at_end
 from argosy.workflows.script.values import Values
+from argosy.workflows.script.writers import targets, wrappers_of
 
 Places = Sequence[SavedAt]
 
@@ -172,14 +173,24 @@ def _of(trainer: TrainerFacts | None) -> list[SavedAt]:
     return [SavedAt(trainer.folder, "*", "")] if trainer is not None and trainer.folder else []
 
 
-def _begins_at(source: Source, values: Values) -> tuple[str, Flag] | None:
-    """Where the loop begins at a number that a flag alone says: nothing that is loaded gives it another."""
+def _begins_at(source: Source, values: Values) -> tuple[str, Flag, bool] | None:
+    """Where the loop begins at a number that a flag alone says: nothing that is loaded gives it another; and whether
+    its turns are what the files are numbered by.
+    """
     loop = loop_of(source, values, False, bare=True)
     _, dot, name = ("", "", "") if loop is None else loop.first.rpartition(".")
     set_too = any(isinstance(each, ast.Attribute) and each.attr == name and isinstance(each.ctx, ast.Store)
                   for each in source.nodes)  # fmt: skip
     flag = values.flag(name) if dot and not set_too else None
-    return (loop.where, flag) if loop is not None and flag is not None and flag.takes_value else None
+    if loop is None or flag is None or not flag.takes_value:
+        return None
+    wrappers = wrappers_of(source)
+    paths = [path for call in source.calls for path, _ in targets(call, source, wrappers, values)
+             if any("*" in each for each in values.guesses(path))]  # fmt: skip
+    told = [[node for each in (path, *values.bindings.origins(path)) for node in ast.walk(each)] for path in paths]
+    named = [any(isinstance(each, ast.Name) and each.id == loop.counter for each in nodes) for nodes in told]
+    steps = any(isinstance(each, ast.Mult) for nodes in told for each in nodes)  # epoch * len(loader) + batch
+    return loop.where, flag, bool(named) and all(named) and not steps
 
 
 def _finals(source: Source, values: Values, places: Places) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,13 +68,18 @@ def resumes_by(calls: Sequence[ast.Call], method: str, keyword: str, values: Val
     """ "variable": the script's arguments decide; "itself": it looks for its newest checkpoint; "": never."""
     given = [argument(call, keyword) for call in calls if last_name(call.func) == method]
     found = next((value for value in given if value is not None), None)
-    if found is None or (isinstance(found, ast.Constant) and not found.value):
+    if found is None or (isinstance(found, ast.Constant) and (not found.value or _is_one_file(found.value))):
         return ""
     known = [] if values is None else values.machine.seen.get(found, [])
     names = [each.name for each in known if isinstance(each, Unknown)]
     asked = any(last_name(call.func) == _NEWEST for call in calls)
     looks = any(_NEWEST in name for name in names) if known else asked
     return "itself" if looks or isinstance(found, ast.Constant) or _is_if_there(found) else "variable"
+
+
+def _is_one_file(value: object) -> bool:
+    """Whether each start begins with the same one, as with weights that others have trained."""
+    return isinstance(value, str) and not re.search(r"(?i)last|latest|newest|auto|hpc", value)
 
 
 def _is_if_there(value: ast.expr) -> bool:

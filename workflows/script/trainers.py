@@ -134,15 +134,15 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         if isinstance(root := told.get("default_root_dir"), str | PurePath):
             folder = posixpath.normpath(posixpath.join(values.machine.glob(str(root)), folder))
             folder = None if {"*", UNKNOWN} & {*folder} else folder
+        folder = folder if isinstance(_setting(trainer, "logger"), ast.Constant | None) else None
     bare = saver is not None and _is_true(_setting(saver, "save_weights_only"))
     folder = None if bare else folder
     globs = (*include, *(f"{each}/**/*" for each in include)) if _may_be_folders(source) else include
     plugins = (each for each in source.nodes if isinstance(each, ast.ClassDef)
                and any(last_name(base).endswith("CheckpointIO") for base in each.bases))  # fmt: skip
-    own = next((f"{source.where(each)} has a CheckpointIO of its own: name the folder with --opaque FOLDER, and what "
-                "it goes on from with --resume-arg" for each in plugins), "")  # fmt: skip
-    if before_1 is not None:
-        own = own or "name the folder with --opaque FOLDER, and what it goes on from with --resume-arg"
+    name_it = "name the folder with --opaque FOLDER, and what it goes on from with --resume-arg"
+    own = next((f"{source.where(each)} has a CheckpointIO of its own: {name_it}" for each in plugins),
+               "" if before_1 is None else name_it)  # fmt: skip
     return TrainerFacts(
         library=f"lightning.{last_name(trainer.func)}",
         where=source.where(saver or trainer),
@@ -156,10 +156,18 @@ def _lightning(source: Source, values: Values, settings: Settings) -> TrainerFac
         resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=("--ckpt_path", "{newest}") if by_cli else (),
         resumes=resumes,
-        start=started(source.calls, source, "fit", "ckpt_path", "'last'") + "; save_last=True in its ModelCheckpoint",
+        start=_start(source, trainer, None if before_1 is None else repr(f"{folder}/last.ckpt")),
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
+
+
+def _start(source: Source, trainer: ast.Call, last: str | None) -> str:
+    """What makes it go on; ``last``: the file, for a Lightning before 1, whose fit takes none."""
+    on = started(source.calls, source, "fit", "ckpt_path", "'last'")
+    if last is not None:
+        on = f"resume_from_checkpoint={last} if os.path.exists({last}) else None into {source.where(trainer)}"
+    return f"{on}; save_last=True in its ModelCheckpoint"
 
 
 def _folder_around(values: Values, path: ast.expr) -> str | None:
