@@ -171,6 +171,7 @@ TURN = "    loss.backward()\n    optimizer.step()\n"
         ('p.add_argument("--steps", default="many")\n', (), 50),
         ("END = 12\nfor e in range(END):\n" + TURN + '    print(f"Epoch {e}: loss {loss}")\n', (), 6),
         ("END, s = 40, 0\nwhile s < 40:\n    s += 1\n" + TURN + '    print(f"step {s}: loss {loss}")\n', (), 20),
+        ("END = 100_000\nfor e in range(END):\n" + TURN + '    print(f"Epoch {e}: loss {loss}")\n', (), 50),
         ("END = 40\ns = 0\nwhile s < END:\n    s += 1\n" + TURN + '    print(f"step {s}: loss {loss}")\n', (), 20),
     ],
 )

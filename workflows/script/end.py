@@ -13,6 +13,8 @@ _STEPS = (
     *("steps", "max_steps", "num_steps", "n_steps", "total_steps", "train_steps", "iters", "max_iters", "num_iters"),
     *("n_iters", "total_iters", "train_iters", "iterations", "num_iterations", "max_iterations"),
 )
+_MANY_TURNS = 100
+"""Nobody watches a loop of more for its half: what is usual comes in it, too."""
 _EPOCHS = ("epochs", "num_epochs", "max_epochs", "num_train_epochs", "n_epochs")
 
 
@@ -25,7 +27,8 @@ def end_of(
     of_steps = by_library or _prints_steps(calls)
     names = _STEPS if of_steps else (*_STEPS, *_EPOCHS)
     known = next((int(value) for name in names if (value := values.get(name)) and value.isdecimal()), None)
-    return turn if known is None and not (by_library or (of_steps and long)) else known
+    counts = turn is not None and turn <= _MANY_TURNS and not (by_library or (of_steps and long))
+    return turn if known is None and counts else known
 
 
 def last_turn(call: ast.Call, values: Values) -> int | None:
