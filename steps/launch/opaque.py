@@ -27,7 +27,6 @@ from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store
 from argosy.steps.launch.gathering import Gatherer, GivenUp
 from argosy.steps.launch.labelling import Content, Labelling
 from argosy.steps.launch.pruning import Pruning
-from argosy.steps.launch.renamed import Renamed
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.since_restore import SinceRestore
 from argosy.steps.launch.step_clock import Label, Word
@@ -60,10 +59,12 @@ class FolderWatch:
         restored: Contents | None = None,
     ) -> None:
         """``restored``: what lay there when the ranks began, where that is some time ago."""
-        self._args, self._folder, self._checkpoints = args, folder, checkpoints
-        self._renamed = Renamed(folder, own=not args.checkpoint_path.startswith("/"))
+        self._args = args
+        self._folder = folder
+        self._checkpoints = checkpoints
         self._claim = Claim(assignment.generation, assignment.log_seq)
-        self._completeness, self._reporter = completeness, reporter
+        self._completeness = completeness
+        self._reporter = reporter
         self._every = args.checkpoint_writers == "every" and assignment.nnodes > 1
         self._asks = self._every or (bool(args.checkpoint_expect) and assignment.nnodes > 1)
         """Ranks of other nodes write too: nothing is committed before those nodes have answered."""
@@ -106,7 +107,6 @@ class FolderWatch:
             StepError: the newest checkpoint is not whole (``finished_without_checkpoint``), or the store failed.
         """
         self.stop()
-        self._renamed.put_back()
         found, unit, flaw = self._found_at_end(go_on)
         if unit is None or (self._done.get(unit.name) == self._state(found, unit) and not final):
             if self._asks:
@@ -160,7 +160,6 @@ class FolderWatch:
 
     def _watch(self) -> None:
         while not self._closing.wait(CLOSE_LOOK_SECONDS if self._close else LOOK_SECONDS):
-            self._renamed.look()
             found = contents(self._folder, self._args)
             self._labels.look(found.units)
             if self._every:
@@ -211,7 +210,8 @@ class FolderWatch:
     def _complain(self, unit: Unit, why: str) -> None:
         if unit.name not in self._complained:
             self._complained.add(unit.name)
-            print(f"argosy: checkpoint {_called(unit, self._args)} not committed: {why}", file=sys.stderr, flush=True)
+            called = _called(unit, self._args)
+            print(f"argosy: checkpoint {called} not committed: {why}", file=sys.stderr, flush=True)
 
     def _state(self, found: Contents, unit: Unit) -> Signature:
         """What makes a commit of the unit another than the one before: its files, and who points to it."""

@@ -107,37 +107,6 @@ def test_committed_when_complete_restored_after_a_kill(make_gang: Callable[[int]
     assert gang.exit_codes() == [0]
 
 
-RENAMED = """
-import json, os, pathlib, time
-work = pathlib.Path("runs/tmp"); work.mkdir(parents=True)
-(work / "ckpt.json").write_text(json.dumps({"step": 1}))
-print("step 1 loss 0.5", flush=True)
-while not pathlib.Path("go").exists():
-    time.sleep(0.02)
-(work / "ckpt.json").write_text(json.dumps({"step": 2}))
-print("step 2 loss 0.5", flush=True)
-os.rename("runs", "done")
-"""
-
-
-def test_a_folder_that_the_script_renames_when_it_is_done_is_the_runs_result(make_gang: Callable[[int], Gang]) -> None:
-    gang = make_gang(1)
-    (gang.workspace(0) / "train.py").write_text(RENAMED)
-    checkpoints = CheckpointStore(open_store(gang.store_uri), "run/runs/run-1")
-    claim = checkpoints.claim("first")
-    gang.start(**{**OPTIONS, "checkpoint_path": "runs/tmp"})
-    gang.assign(0, generation=claim.generation, log_seq=claim.seq)
-    gang.until(lambda: len(gang.events("checkpoint_committed")) == 1, 60, "first commit")
-    (gang.workspace(0) / "go").touch()
-    gang.until(lambda: gang.phases() == {"pod-0": "finished"}, 60, "end")
-    last = checkpoints.newest()
-    assert last is not None
-    assert (last.step, last.final) == (2, True)
-    assert "put back as" in gang.pods[0].text()
-    gang.order("exit", 0)
-    assert gang.exit_codes() == [0]
-
-
 UNEVEN = """
 import json, os, pathlib, time
 rank, out = int(os.environ["RANK"]), pathlib.Path("out")
