@@ -280,8 +280,8 @@ class RunRecord:
             return last.step if last.step_from in ("", "name", "file") else 0
         if last is None or last.step_from not in ("name", "file"):
             return furthest
-        if not last.final:  # its files call that 6 which it had called 5
-            return furthest + (last.told is not None and last.step == last.told + 1)
+        if not last.final:  # the files of one that counts from 0 call that 6 which it had called 5
+            return furthest + (last.told == last.step - 1 and any(each.from_zero for each in self.restarts))
         return last.step if last.told != last.step else max(furthest, last.step)
 
     @property

@@ -70,11 +70,16 @@ class Restart:
         return (first[0], first[1]) if first[0] < first[1] < self.restored_told else None
 
     @property
+    def from_zero(self) -> bool:
+        """Whether it calls its first step 0."""
+        return bool(self.points) and self.points[0].step == 0
+
+    @property
     def base(self) -> int:
         """The step before its first one, in the count of its own points: -1 where the first is called 0."""
         if self.began_again is not None:
-            return max(-1, 2 * self.began_again[0] - self.began_again[1])  # it may tell each tenth only
+            first, second = self.began_again  # it may tell each tenth only, from 1 on too
+            return max(0 if first else -1, 2 * first - second)
         if self.restored_told is not None:
-            from_zero = not self.restored_digest and self.points and self.points[0].step == 0
-            return -1 if from_zero else self.restored_told
+            return -1 if self.from_zero and not self.restored_digest else self.restored_told
         return self.points[0].step - 1 if self.points and self.restored_at is not None else self.restored_step

@@ -760,14 +760,34 @@ def test_a_script_that_calls_its_first_step_0_does_each_of_them(story, saved, to
     assert lost_words(story.record()) == says
 
 
-def test_epochs_that_are_told_from_0_are_those_that_the_files_count(story) -> None:
-    """It had "Trained to step 5" beside "newest step 6"."""
+@pytest.mark.parametrize(("first", "reached"), [(0, 6), (1, 5)])
+def test_epochs_that_are_told_from_0_are_those_that_the_files_count(story, first: int, reached: int) -> None:
+    """It had "Trained to step 5" beside "newest step 6". One from 1 that saves before it tells came as far as it told:
+    it had "Trained to step 9" where 8 was the last.
+    """
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
-    story.steps(1, 0, 0, 5, 1.0, 1.0)
-    story.at(6.5, "checkpoint_committed", digest="a" * 64, step=6, step_from="file", told=5, bytes=1)
-    story.at(8.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=5)
-    assert headline(story.record("Failed")).startswith("Trained to step 6 ")
+    story.steps(1, 0, first, 5, 1.0, 1.0)
+    saved = 6 - first
+    story.at(6.5, "checkpoint_committed", digest="a" * 64, step=saved, step_from="file", told=saved - 1, bytes=1)
+    story.at(12.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=5)
+    assert headline(story.record("Failed")).startswith(f"Trained to step {reached} ")
+
+
+def test_a_script_that_tells_each_second_step_from_1_on_has_no_step_0(story) -> None:
+    """Of two attempts that began again each lost a step more than there were."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    for restart in range(3):
+        began, saved = 20.0 * restart, {"restored_step": 6, "restored_digest": "a" * 64} if restart else {}
+        story.at(began, "restart_began", attempt=1, restart=restart, generation=1, **{"restored_step": 0, **saved})
+        for step in range(1, 10, 2):
+            story.at(began + step, "step", attempt=1, restart=restart, rank=0, step=step)
+        if not restart:
+            story.at(6.5, "checkpoint_committed", digest="a" * 64, step=6, step_from="file", told=5, bytes=1)
+        story.at(began + 12, "restart_ended", attempt=1, restart=restart, cause="unknown", signal=9, last_step=9)
+    record = story.record()
+    assert [each.base for each in record.restarts] == [0, 0, 0]
+    assert lost_words(record).startswith("18 steps done again")
 
 
 @pytest.mark.parametrize(("trained", "reached"), [(True, "Trained to step 3 "), (False, "Training has not begun.")])
