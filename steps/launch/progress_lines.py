@@ -36,7 +36,8 @@ _COUNT = re.compile(r"\[\s*(?P<step>[1-9]\d*)\s*/\s*(?P<end>\d+)\s*\]")
 """``[10/100]``: steps, or epochs."""
 _OTHERS = re.compile(r"(?i)\b(?:eval|val|test|rank|fold)")
 _LONGEST = 4096
-"""Characters that are looked at: a page of digits or spaces would cost seconds, in which its rank waits to print on."""
+"""Characters that are looked at, at both ends: a page of digits or spaces would cost seconds, in which its rank waits
+to print on."""
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str] | None:
@@ -97,7 +98,9 @@ class ProgressLines:
         ``anew``: the count before was of something else.
         """
         own = self._own.search(line) if self._own is not None else None
-        line = line[:_LONGEST]
+        if len(line) > _LONGEST:  # a number that is cut would be another
+            half = _LONGEST // 2
+            line = f"{line[:half].rstrip('0123456789.')} ... {line[-half:].lstrip('0123456789.')}"
         loss = self._loss_in(line, own)
         told = self._told(line, own, loss)
         if told is None:

@@ -187,6 +187,13 @@ def test_a_page_without_an_end_of_line_holds_no_rank_up(page: str) -> None:
     assert time.process_time() - began < 3  # ten seconds and more, were all of it looked at
 
 
+def test_a_step_at_the_end_of_a_long_line_is_read() -> None:
+    """A record of many metrics with sorted names; and no number that was cut is one."""
+    norms = {f"grad/layer{index}": 0.125 for index in range(300)}
+    assert read_all(json.dumps({**norms, "loss": 0.5, "step": 10}, sort_keys=True)) == [(10, "line", 0.5)]
+    assert read_all("x" * 2036 + " loss 1 step 1234" + " x" * 2048) == []
+
+
 def test_own_pattern() -> None:
     lines = ProgressLines(r"it=(?P<step>\d+) L=(?P<loss>\S+)")
     assert lines.read("it=5 L=1.25") == {"step": 5, "loss": 1.25, "kind": "own"}
