@@ -110,7 +110,7 @@ def test_a_run_is_found_by_name_folder_and_uri(run: Run, argosy: Argosy, tmp_pat
         (["pin", "gpt-abc12", "10", "20"], "write [RUN] CHECKPOINT, not 3 words"),
         (["unpin", "gpt-abc12", "10"], "CHECKPOINT '10': is not pinned; see: argosy checkpoint list gpt-abc12"),
         (["verify", "gpt-abc12", "77"], "CHECKPOINT '77': no such checkpoint"),
-        (["prune", "gpt-abc12"], "Missing option '--keep'"),
+        (["prune"], "is not given; as in: argosy checkpoint prune gpt-abc12 --keep 3 --dry-run"),
         (["prune", "gpt-abc12", "--keep", "0"], "0 is not in the range x>=1"),
     ],
 )
