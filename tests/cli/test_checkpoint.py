@@ -34,11 +34,13 @@ class Run:
         self.folder = story.finish("Succeeded", 130.0)
         self.uri = f"{open_store((story.state_dir / 'volumes/argosy').as_uri()).uri}/gpt/runs/gpt-abc12"
 
-    def save(self, claim: Any, step: int) -> str:
+    def save(self, claim: Any, step: int, weights: bytes = b"", *left: str) -> str:
         name = self.checkpoints.new_save(claim, step)
         part = self.checkpoints.part(name, 0)
-        part.add_bytes("weights.bin", os.urandom(50_000))
+        part.add_bytes("weights.bin", weights or os.urandom(50_000))
         part.add_bytes("state.json", b"%d" % step)
+        for other in left:
+            part.add_bytes(other, b"left at the end")
         ref = part.finish()
         final = step == 60
         return self.checkpoints.commit(claim, name, step, [ref], kind="files", world_size=1, final=final).digest
@@ -108,7 +110,7 @@ def test_a_run_is_found_by_name_folder_and_uri(run: Run, argosy: Argosy, tmp_pat
         (["pin", "gpt-abc12", "10", "20"], "write [RUN] CHECKPOINT, not 3 words"),
         (["unpin", "gpt-abc12", "10"], "CHECKPOINT '10': is not pinned; see: argosy checkpoint list gpt-abc12"),
         (["verify", "gpt-abc12", "77"], "CHECKPOINT '77': no such checkpoint"),
-        (["prune", "gpt-abc12"], "Missing option '--keep'"),
+        (["prune"], "is not given; as in: argosy checkpoint prune gpt-abc12 --keep 3 --dry-run"),
         (["prune", "gpt-abc12", "--keep", "0"], "0 is not in the range x>=1"),
     ],
 )
@@ -158,6 +160,18 @@ def test_a_prefix_names_one_checkpoint_or_none(run: Run, argosy: Argosy) -> None
     assert f"2 are meant: {again[:12]} (step 30), {digest[:12]} (step 30); write more digits" in err
     assert argosy("checkpoint", "unpin", "gpt-abc12", digest[:12])[0] == 0
     assert run.checkpoints.pinned() == {}
+
+
+def test_a_step_that_was_committed_again_as_the_end_names_the_end(run: Run, argosy: Argosy, tmp_path: Path) -> None:
+    claim, weights = run.checkpoints.claim("gang"), os.urandom(1000)
+    saved = run.save(claim, 70, weights)
+    end = run.save(claim, 70, weights, "final.txt")
+    assert argosy("checkpoint", "pin", "gpt-abc12", "70")[1].startswith(f"pinned {end[:12]} of step 70 of gpt-abc12")
+    assert argosy("checkpoint", "get", "gpt-abc12", "70", "model")[0] == 0
+    assert (tmp_path / "model/final.txt").is_file()
+    assert argosy("checkpoint", "pin", "gpt-abc12", saved[:12])[1].startswith(f"pinned {saved[:12]} of step 70")
+    run.checkpoints.quarantine(end, "its bytes are damaged")
+    assert "2 are meant" in argosy("checkpoint", "get", "gpt-abc12", "70", "other")[2], "the one before may be whole"
 
 
 def test_verify_reads_every_byte(run: Run, argosy: Argosy) -> None:

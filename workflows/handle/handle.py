@@ -125,7 +125,12 @@ class Handle:
         return self.phase
 
     def logs(self, *, rank: int | None = None, tail: int | None = None, follow: bool = False) -> Iterator[str]:
-        """Lines that pods and ranks wrote: of one rank, of each pod the last ``tail``, or as they come.
+        """Lines that pods and ranks wrote, with ``follow`` as they come.
+
+        Args:
+            rank: only those of this global rank.
+            tail: of each pod its last ones, so many; a rank has had a pod in each gang.
+            follow: go on until the run has ended.
 
         Raises:
             InputError: no such number.

@@ -90,6 +90,8 @@ def _sentence(error: Mapping[str, Any], model: type[BaseModel]) -> str:
     if kind == "missing":
         return f"{field}: {rule}; add it ({remedy})"
     value = _leaf(error["input"])
+    if kind == "string_type" and isinstance(value, int | float):
+        remedy = f'write "{str(value).lower() if isinstance(value, bool) else value}"'
     return f"{field}: {rule}; {remedy}" if value is _UNSET else f"{field} = {shown(value)}: {rule}; {remedy}"
 
 

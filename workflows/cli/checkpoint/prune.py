@@ -17,11 +17,11 @@ from argosy.workflows.cli.output import emit, next_commands, say
 
 @click.command()
 @click.argument("run", required=False, shell_complete=known_runs)
-@click.option("--keep", type=click.IntRange(min=1), required=True, help="How many of the newest complete ones stay.")
+@click.option("--keep", type=click.IntRange(min=1), help="How many of the newest complete ones stay (required).")
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @as_json
 @state_dir
-def command(run: str | None, keep: int, dry_run: bool, as_json: bool, state_dir: Path) -> None:
+def command(run: str | None, keep: int | None, dry_run: bool, as_json: bool, state_dir: Path) -> None:
     """Remove old checkpoints and what failed saves left.
 
     The newest stay, and every one that is final, pinned or set aside. Pruning claims the run, which would end a
@@ -34,6 +34,9 @@ def command(run: str | None, keep: int, dry_run: bool, as_json: bool, state_dir:
       argosy checkpoint prune s3://bucket/gpt/runs/gpt-x7k2p --keep 1
     """
     found = find_checkpoints(state_dir, run)
+    if keep is None:
+        example = found.command("checkpoint prune", "--keep", 3, "--dry-run")
+        raise InputError(f"--keep: how many of the newest stay is not given; as in: {example}")
     told = {commit.digest: commit for commit in found.store.explain().commits}
     if dry_run:
         gone = [entry.digest for entry in found.store.superfluous(keep)]

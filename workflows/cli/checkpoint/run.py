@@ -90,7 +90,8 @@ def _in_store(run: str) -> CheckpointedRun:
 
 
 def choose(commits: Iterable[Commit], text: str) -> Commit:
-    """The one commit that ``text`` names: a step, or at least 6 digits of the digest.
+    """The one commit that ``text`` names: a step, or at least 6 digits of the digest; of several the newest, where it
+    holds what the others do: a run that ends at a save commits that again, as its end.
 
     Raises:
         InputError: none is meant, or more than one.
@@ -102,6 +103,8 @@ def choose(commits: Iterable[Commit], text: str) -> Commit:
     if len(meant) == 1:
         return meant[0]
     if meant:
+        if meant[0].state == "live" and all(_files(meant[0]) >= _files(each) for each in meant[1:]):
+            return meant[0]
         listed = ", ".join(f"{short(commit.digest)} (step {commit.step})" for commit in meant)
         raise InputError(f"CHECKPOINT {text!r}: {len(meant)} are meant: {listed}; write more digits of the digest")
     if named:
@@ -110,3 +113,8 @@ def choose(commits: Iterable[Commit], text: str) -> Commit:
     listed = ", ".join(f"{commit.step} ({short(commit.digest)})" for commit in known[:5]) or "none"
     rule = f"a step, or at least {PREFIX_DIGITS} digits of a digest"
     raise InputError(f"CHECKPOINT {text!r}: no such checkpoint in this run; write {rule}; the newest: {listed}")
+
+
+def _files(commit: Commit) -> set[tuple[str, str]]:
+    """What it holds, with the SHA-256 of each; none where its manifests are not whole."""
+    return set() if commit.checkpoint is None else {(each.path, each.sha256) for each in commit.checkpoint.files}
