@@ -120,6 +120,8 @@ def test_interrupted_the_same_command_goes_on_and_says_why_losses_differ(folder:
     assert (found["seed"], found["survived"], found["last_step"]) == (1, 1, 80)
     assert "weights or optimizer state that it does not load" in found["losses"][-1]  # losses do not tell which it is
     assert "no step is lost" not in found["losses"][-1]
+    told = chaos(folder, *words[5:], "--seed", "1").stdout
+    assert "1 of 1 fault survived, but the losses of 1 of 1 run differ from the calm run's, " in told
 
 
 def test_what_came_before_any_checkpoint_is_not_told_as_a_resume(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def command(
     FILE is a run.toml. It is trained once without faults, then again with real ones: ranks killed, nodes taken away,
     a checkpoint damaged, the supervisor killed, at steps and ranks drawn from the seed. Each must be blamed on the
     right rank or node, and each run must end where the calm one did. Nothing is evaluated or promoted. The same
-    command goes on after an interruption. Exit code: 0 all survived, 1 not.
+    command goes on after an interruption. Exit code: 0 all survived, whatever their losses, 1 not.
 
     \b
     Example:
@@ -135,11 +135,11 @@ def command(
             say(f"argosy: without any fault the run ended {calm.phase}{f': {why}' if why else ''}", err=True)
             next_commands([(typed("argosy", "explain", calm.workflow), "why")], err=True)
             return 1
-        judged, same = _broken(chaos, calm, kills, kinds or KINDS)
+        judged, same, unlike = _broken(chaos, calm, kills, kinds or KINDS)
     except _Interrupted as stopped:
         click.echo(f"argosy: interrupted; the same command with --seed {chaos.seed} goes on", err=True)
         return 128 + int(stopped.args[0])
-    return _tell(chaos, calm, judged, same, as_json)
+    return _tell(chaos, calm, judged, same, unlike, as_json)
 
 
 def _check(kills: int, kinds: tuple[str, ...], seed: int | None) -> None:
@@ -171,8 +171,8 @@ def _series(source: Source, state_dir: Path, seed: int | None, quiet: bool) -> C
     return next(each for each in every if not each.result.exists())
 
 
-def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -> tuple[list[Judged], list[str]]:
-    """Each fault judged, and of each run how its losses compare."""
+def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -> tuple[list[Judged], list[str], int]:
+    """Each fault judged, of each run how its losses compare, and of how many runs they differ."""
     times = [point.time for each in calm.restarts for point in each.points]
     if not calm.last_step or not times:  # a checkpoint alone tells a step, too
         raise InputError(
@@ -191,23 +191,24 @@ def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -
     shape = Calm(calm.last_step, tuple(each.step for each in calm.checkpoints), seconds)
     judged: list[Judged] = []
     same: list[str] = []
-    unlike = unlike_at_once = again = resumed = False
+    unlike = 0
+    unlike_at_once = again = resumed = False
     for number, faults in enumerate(draw(kinds, kills, shape, nnodes, gang.nproc_per_node, chaos.seed), 1):
         texts = tuple(fault.text for fault in faults)
         record = chaos.record(str(number), texts, nnodes + 1 + len(faults))
         judged += [judge(fault, record, calm.last_step) for fault in faults]
         told, equal, most = compared(record, calm)
         difference = f", the largest difference is {most:.3g}" if equal < told else ""
-        unlike = unlike or equal < told
+        unlike += equal < told
         unlike_at_once = unlike_at_once or is_unlike_from_start(record, calm)
         again = again or len(record.restarts) > 1
         resumed = resumed or any(each.restored_digest for each in record.restarts)
         same.append(f"{record.workflow}: {equal} of {told} losses are those of the calm run{difference}")
     why = _UNLIKE_AT_ONCE if unlike_at_once else _UNLIKE
-    return judged, [*same, *([why] if unlike else []), *([_NEVER_RESUMED] if again and not resumed else [])]
+    return judged, [*same, *([why] if unlike else []), *([_NEVER_RESUMED] if again and not resumed else [])], unlike
 
 
-def _tell(chaos: Chaos, calm: RunRecord, judged: list[Judged], same: list[str], as_json: bool) -> int:
+def _tell(chaos: Chaos, calm: RunRecord, judged: list[Judged], same: list[str], unlike: int, as_json: bool) -> int:
     survived = sum(not each.wrong for each in judged)
     found = {"seed": chaos.seed, "faults": len(judged), "survived": survived, "calm_run": calm.workflow,
              "last_step": calm.last_step, "judged": [each.as_json() for each in judged], "losses": same}  # fmt: skip
@@ -219,7 +220,9 @@ def _tell(chaos: Chaos, calm: RunRecord, judged: list[Judged], same: list[str], 
         _print(judged, same)
         lost = sum(each.lost_steps for each in judged)
         again = f"{counted(lost, 'step')} done again"
-        say(f"\n{survived} of {counted(len(judged), 'fault')} survived, {again}; seed {chaos.seed}")
+        runs = counted(len({each.run for each in judged}), "run")
+        but = f", but the losses of {unlike} of {runs} differ from the calm run's" if unlike else ""
+        say(f"\n{survived} of {counted(len(judged), 'fault')} survived{but}, {again}; seed {chaos.seed}")
     bad = list(dict.fromkeys(each.run for each in judged if each.wrong))
     next_commands([(typed("argosy", "explain", name), "what happened to it") for name in bad], err=as_json)
     return int(survived < len(judged))
