@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from argosy.steps.contract.message import Message
 
+ASKED_FOR_STACKS = "argosy: hang: no rank made a step; the SIGABRT that follows is argosy's, to print the stacks"
+"""In a rank's log: without it "Fatal Python error: Aborted" reads as a crash of its own."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble(Message):

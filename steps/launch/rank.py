@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract import env as names
+from argosy.steps.contract.trouble import ASKED_FOR_STACKS
 from argosy.steps.evidence.cgroup import oom_kills
 from argosy.steps.launch.forked import Forked
 from argosy.steps.launch.progress_lines import ProgressLines
@@ -226,6 +227,7 @@ class Shim:
         self._stopped = True
         self._state = processes.state(self._child.process.pid)
         self._sleeps_in = processes.sleeps_in(self._child.process.pid)
+        self._output.say(ASKED_FOR_STACKS)
         self._signal(signal.SIGABRT)
         self._signal(signal.SIGCONT)
 

@@ -49,7 +49,7 @@ class RankOutput:
         """A line of ours among the rank's: where it is quoted, it can be found."""
         raw = text.encode()
         if not self._log.closed:
-            self._keep(raw + b"\n")
+            self._keep((b"\n" if self._lines.rest() else b"") + raw + b"\n")
         self._line(raw)
 
     def _keep(self, data: bytes) -> None:

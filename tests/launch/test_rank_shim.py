@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.launch.rank_hub import RankHub
 from argosy.steps.launch.records import RankRecords
@@ -23,6 +24,8 @@ from argosy.steps.launch.saves import Saves
 from argosy.steps.launch.wire import SHIM, ShimSettings
 from argosy.steps.pods.processes import is_running
 from argosy.steps.verdict.standing import standing_of
+from argosy.workflows.diagnosis.excerpt import excerpt
+from argosy.workflows.diagnosis.verdict import diagnose
 
 LOST = (
     "print('Traceback (most recent call last):\\n  File x\\n'"
@@ -280,6 +283,10 @@ def test_injected_hang_stops_the_process_and_stacks_are_printed(shims: Shims) ->
     assert any("most recent call first" in line for line in ending["tail"])
     stands = standing_of(Ending.from_json(ending))
     assert (stands.state, stands.waits) == ("T", False)
+    # Whoever reads its log is told whose SIGABRT that was.
+    with (shims.folder / "rank-1.log").open("rb") as log:
+        found = diagnose([excerpt(log, "rank-1.log")])
+    assert (found.root.cause, found.rank) == (Cause.HANG, None)
 
 
 def test_a_fault_that_never_came_is_said(shims: Shims) -> None:

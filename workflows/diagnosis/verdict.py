@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.trouble import ASKED_FOR_STACKS
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.evidence import OURS, Said, choose, progress_in, said_in, without_survived
 from argosy.steps.verdict.line import Line, node_of, rank_of, time_of
@@ -148,6 +149,8 @@ def _read(lines: Sequence[Line]) -> list[_Placed]:
 def _near(root: _Placed, read: Any, default: Any) -> Any:
     """What the proving line tells, else the nearest line before it, else the nearest after it."""
     index = root.said.index
+    if root.said.evidence.quote == ASKED_FOR_STACKS:  # so was every rank, which says nothing of who held them up
+        return None
     if root.said.evidence.quote.startswith(OURS):  # the lines around it are of other pods
         return read(root.line.text) or default
     before = range(index, max(-1, index - _NEAR_LINES), -1)
