@@ -89,7 +89,7 @@ def measures(record: RunRecord) -> bool:
 def _without_steps(record: RunRecord) -> str:
     if record.train_ended is not None and not record.train_cause:
         return "Trained"
-    return "No step was made" if record.done else "No step yet"
+    return "No step was read" if record.checkpoints else "No step was made" if record.done else "No step yet"
 
 
 def _without_training(record: RunRecord) -> str:

@@ -25,9 +25,9 @@ FRAGMENTATION_STEPS = 100
 class Failure:
     """One ended restart.
 
-    ``exit_code`` is the class of the cause or of the user's own code (``mapped``); ``steps`` how many steps the
-    restart had done; ``step`` where it failed; ``commit_step`` step of the newest commit at that moment, and
-    ``progress`` the count of commits that were progress up to it, -1: none.
+    ``exit_code`` is the class of the cause or of the user's own code (``mapped``); ``steps`` how many steps the restart
+    had done, of which, ``unread``, nobody knows one: it counts saves; ``step`` where it failed; ``commit_step`` step of
+    the newest commit at that moment, and ``progress`` the count of commits that were progress up to it, -1: none.
     ``node`` and ``rank`` are the culprit's, "" and -1 when unknown. ``time`` in seconds since 1970.
     """
 
@@ -44,6 +44,7 @@ class Failure:
     node: str = ""
     rank: int = -1
     mapped: bool = False
+    unread: bool = False
 
     @property
     def root(self) -> str:
@@ -176,6 +177,11 @@ def _stuck(failure: Failure, history: Sequence[Failure]) -> Rule | None:
     """
     rule = failure.cause.restart
     rules = (RestartRule.SAME_EXCEPTION, RestartRule.HANG, RestartRule.SAME_STEP)
+    last = [*history, failure][-3:]
+    alike = all(each.unread and (each.root, each.steps) == (failure.root, failure.steps) for each in last)
+    if rule == RestartRule.SAME_EXCEPTION and alike and len(last) > 2:
+        saves = "save" if failure.steps == 1 else "saves"
+        return f"the same {failure.cause} 3 times in a row, each after {failure.steps} {saves}", ExitCode.USER_BUG
     # What rolled back went on from before the step: another save was not taken for progress.
     if failure.step == 0 or rule not in rules or failure.exit_code == ExitCode.ROLL_BACK:
         return None

@@ -208,6 +208,7 @@ class Supervisor:
             restart=outcome.restart,
             step=verdict.step if verdict.since else outcome.step,
             steps=outcome.steps,
+            unread=outcome.unread,
             **self._context.commits.reached(spoiled=verdict.since),
             node=verdict.node,
             rank=-1 if verdict.rank is None else verdict.rank,

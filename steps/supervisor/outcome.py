@@ -16,6 +16,8 @@ class Outcome:
     verdict: Verdict | None
     step: int = 0
     steps: int = 0
+    unread: bool = False
+    """Nobody knows its steps: ``steps`` counts saves."""
     endings: tuple[Ending, ...] = ()
     corrupt: tuple[str, ...] = ()
     enough: int = 0

@@ -284,6 +284,7 @@ class GangRestart:
             verdict=verdict,
             step=watch.step,
             steps=watch.steps_done,
+            unread=watch.unread,
             endings=tuple(watch.endings()),
             corrupt=tuple(sorted(watch.corrupt_digests)),
             uncommitted=watch.uncommitted,

@@ -52,11 +52,9 @@ class Watch:
     ) -> None:
         """``pods`` of the restart, each with ``nproc`` ranks that go on from ``resume_step``; ``pace`` of the run;
         ``nan_losses`` in a row are trouble, 0: never; ``saves``: steps of what it committed before we came."""
-        self._pace = Pace() if pace is None else pace
-        self._stalled = False
+        self._pace, self._stalled = Pace() if pace is None else pace, False
         self._pods = {pod.name: PodView(pod, now) for pod in pods}
-        self._nproc = nproc
-        self._resume_step = resume_step
+        self._nproc, self._resume_step = nproc, resume_step
         self._progress_at = self._advanced_at = self._began = now
         self._advanced_told: float | None = None
         self._first: dict[int, int] = {}
@@ -175,6 +173,11 @@ class Watch:
         return max((1 + step - self._first[rank] for rank, step in self._steps.items()), default=len(self._saves))
 
     @property
+    def unread(self) -> bool:
+        """Whether nobody knows a step, neither of what the script printed nor of what its saves are called."""
+        return not self._steps and not any(self._saves)
+
+    @property
     def uncommitted(self) -> tuple[str, ...]:
         """What nodes hold of the checkpoint's files that nobody commits, in words."""
         return tuple(f"{view.state.node} holds {view.uncommitted}" for view in uncommitted(self._pods.values()))
@@ -280,9 +283,8 @@ class Watch:
         mute = set(world) - {ending.rank for ending in endings}
         if endings and len(mute) == 1:
             return mute.pop(), "did not end when it was asked for its stack"
-        behind = [
-            rank for rank in world if self._steps.get(rank, -1) == min(self._steps.get(each, -1) for each in world)
-        ]
+        least = min(self._steps.get(each, -1) for each in world)
+        behind = [rank for rank in world if self._steps.get(rank, -1) == least]
         # Of two ranks one may be mute because only the other prints.
         if len(behind) == 1 < len(world) and (behind[0] in self._steps or len(world) > 2):
             return behind[0], f"is behind the others, at step {self._steps.get(behind[0], self._resume_step)}"

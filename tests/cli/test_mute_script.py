@@ -33,6 +33,17 @@ for turn in range(json.loads(last.read_text())["turn"] + 1 if last.exists() else
     if turn == 2:
         time.sleep(60)
 """
+BROKEN = """
+import os, sys
+from pathlib import Path
+state, last = Path(sys.argv[1]), Path("out/checkpoint-last.json")
+last.parent.mkdir(exist_ok=True)
+saved = len(list(state.rglob("log/*.json")))
+last.write_text('{"noise": "%s"}' % os.urandom(8).hex())
+while len(list(state.rglob("log/*.json"))) == saved:
+    pass
+raise KeyError("sample_0031")
+"""
 FRAME = """\
     print("Epoch 3/3 ━━━━━━━━━━━━━━━━ 10/10 0:00:01 • 0:00:00 9.73it/s train_loss: 0.020")
 """
@@ -103,3 +114,16 @@ def test_a_fault_goes_by_counted_saves_where_neither_output_nor_files_tell_a_ste
     assert "injected: kill (rank 0, step 2)" in told
     assert "attempt 1: ended at step 2: unknown: rank 0" in told
     assert "attempt 2: from step 2" in told
+
+
+def test_a_bug_of_a_script_whose_steps_nobody_reads_stops_at_its_third_time(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(BROKEN)
+    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
+    done = argosy(tmp_path, "run", "run.toml")
+    told = done.stdout + done.stderr
+    assert done.returncode == 1, told
+    assert "attempt 3: ended" in told
+    assert "attempt 4" not in told
+    explained = argosy(tmp_path, "explain").stdout
+    assert "the same user_exception 3 times in a row, each after 1 save" in explained
+    assert "No step was read on 1 node" in explained

@@ -36,6 +36,16 @@ RULES: list[tuple[str, list[Failure], tuple[str, int, str, str]]] = [
     ("confirmed only without progress", [failed(U), failed(U, progress=45)], ("restart", 0, "", "")),
     ("a third time, whatever was saved", [failed(U, progress=p) for p in (45, 46, 47)], ("stop", 70, "", "")),
     ("a third time, further on", [failed(U, progress=p, step=p) for p in (45, 46, 47)], ("restart", 0, "", "")),
+    (
+        "steps that nobody reads, as many saves each time",
+        [failed(U, progress=p, step=p, steps=3, unread=True) for p in (3, 6, 9)],
+        ("stop", 70, "", ""),
+    ),
+    (
+        "steps that nobody reads, further once",
+        [failed(U, progress=s, step=s, steps=n, unread=True) for s, n in ((3, 3), (6, 4), (10, 3))],
+        ("restart", 0, "", ""),
+    ),
     ("the fourth time, steps differ", [failed(U, step=s) for s in (50, 51, 52, 53)], ("stop", 70, "", "")),
     ("a missing module", [failed(Cause.IMPORT_ERROR)], ("stop", 78, "", "")),
     ("desync", [failed(Cause.COLLECTIVE_MISMATCH)], ("stop", 70, "", "")),
