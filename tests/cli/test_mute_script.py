@@ -66,12 +66,17 @@ include = ["checkpoint-*.json"]
 """
 
 
+def ran(folder: Path, script: str, *options: str) -> tuple[int, str]:
+    """Its exit code, and all that was printed."""
+    (folder / "train.py").write_text(script)
+    (folder / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(folder / ".argosy"))))
+    done = argosy(folder, "run", "run.toml", *options)
+    return done.returncode, done.stdout + done.stderr
+
+
 def test_an_exception_after_a_save_is_not_one_before_the_first_step(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(SCRIPT)
-    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
-    done = argosy(tmp_path, "run", "run.toml")
-    told = done.stdout + done.stderr
-    assert done.returncode == 0, told
+    code, told = ran(tmp_path, SCRIPT)
+    assert code == 0, told
     assert "attempt 1: ended at step 20: user_exception" in told
     assert "goodput: not known" in told
     explained = argosy(tmp_path, "explain").stdout
@@ -83,22 +88,20 @@ def test_an_exception_after_a_save_is_not_one_before_the_first_step(tmp_path: Pa
 
 
 def test_who_takes_a_run_over_knows_what_was_saved_before(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(SCRIPT.replace("\n    raise KeyError", TAKEN_OVER))
-    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
-    done = argosy(tmp_path, "run", "run.toml", "--inject", "supervisor-kill@seconds=5")
-    told = done.stdout + done.stderr
+    code, told = ran(
+        tmp_path, SCRIPT.replace("\n    raise KeyError", TAKEN_OVER), "--inject", "supervisor-kill@seconds=5"
+    )
     assert "injected: supervisor-kill" in told
     assert "attempt 1: ended at step 20: user_exception" in told
-    assert done.returncode == 0, told
+    assert code == 0, told
 
 
 def test_a_fault_goes_by_the_saves_where_no_step_is_told_in_time(tmp_path: Path) -> None:
     script = SCRIPT.replace('    (out / "checkpoint-40', FRAME + '    (out / "checkpoint-40')
-    (tmp_path / "train.py").write_text(script.replace('raise KeyError("sample_0031")', "time.sleep(60)"))
-    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
-    done = argosy(tmp_path, "run", "run.toml", "--inject", "kill:rank=0@step=20")
-    told = done.stdout + done.stderr
-    assert done.returncode == 0, told
+    code, told = ran(
+        tmp_path, script.replace('raise KeyError("sample_0031")', "time.sleep(60)"), "--inject", "kill:rank=0@step=20"
+    )
+    assert code == 0, told
     assert "injected: kill (rank 0, step 20)" in told
     assert "attempt 2: from step 20" in told
     assert "training: step 40 of 40, loss 0.02" in told
@@ -106,22 +109,16 @@ def test_a_fault_goes_by_the_saves_where_no_step_is_told_in_time(tmp_path: Path)
 
 
 def test_a_fault_goes_by_counted_saves_where_neither_output_nor_files_tell_a_step(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(COUNTED)
-    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
-    done = argosy(tmp_path, "run", "run.toml", "--inject", "kill:rank=0@step=2")
-    told = done.stdout + done.stderr
-    assert done.returncode == 0, told
+    code, told = ran(tmp_path, COUNTED, "--inject", "kill:rank=0@step=2")
+    assert code == 0, told
     assert "injected: kill (rank 0, step 2)" in told
     assert "attempt 1: ended at step 2: unknown: rank 0" in told
     assert "attempt 2: from step 2" in told
 
 
 def test_a_bug_of_a_script_whose_steps_nobody_reads_stops_at_its_third_time(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(BROKEN)
-    (tmp_path / "run.toml").write_text(RUN.replace("{state}", json.dumps(str(tmp_path / ".argosy"))))
-    done = argosy(tmp_path, "run", "run.toml")
-    told = done.stdout + done.stderr
-    assert done.returncode == 1, told
+    code, told = ran(tmp_path, BROKEN)
+    assert code == 1, told
     assert "attempt 3: ended" in told
     assert "attempt 4" not in told
     explained = argosy(tmp_path, "explain").stdout
