@@ -24,7 +24,7 @@ from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import LONG, Loop, loop_of
 from argosy.workflows.script.own_ranks import own_ranks
 from argosy.workflows.script.places import SavedAt, fixed
-from argosy.workflows.script.ranks import launched, launcher, spread
+from argosy.workflows.script.ranks import Spread, launched, launcher, spread
 from argosy.workflows.script.reached import only_defined, reached_calls
 from argosy.workflows.script.resuming import (
     endings,
@@ -108,7 +108,7 @@ def _facts(
     ranks = spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     loads, whole = loaded(source, values, (*fixed(places), *named)), goes_on(source)
-    loop = _loop(source, values, ranks.by is None or ranks.alike, ranks.by is not None)
+    loop, bare = _loop(source, values, ranks), loop_of(source, values, False, bare=True)
     return ScriptFacts(
         flags=flags,
         unread=_unread(values, flags) if trainer is None else frozenset(),
@@ -138,7 +138,7 @@ def _facts(
         files=file_flags(source, values),
         endings=endings(source, values),
         loop=loop,
-        counting=_counting(source, values),
+        counting=_counting(source, bare),
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
@@ -154,15 +154,14 @@ def _facts(
         set_off=set_off(source, values, {where for where, _ in unclear}),
         at_end=at_end(source, values, places) if trainer is None else "",
         finals=_finals(source, values, places) if trainer is None else frozenset(),
-        begins_at=_begins_at(source, values),
+        begins_at=_begins_at(source, values, bare),
         needs=asked_beside(source, values),
         not_loaded=not_loaded(source, values) if trainer is None else "",
     )
 
 
-def _counting(source: Source, values: Values) -> Loop | None:
+def _counting(source: Source, loop: Loop | None) -> Loop | None:
     """The loop that counts turns; None where it begins at a name that nothing but a number was ever given."""
-    loop = loop_of(source, values, False, bare=True)
     given = [next(source.above(node)) for node in source.nodes if loop is not None and isinstance(node, ast.Name)
              and isinstance(node.ctx, ast.Store) and node.id == loop.first]  # fmt: skip
     fixed_at = given and all(isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant) for each in given)
@@ -173,11 +172,10 @@ def _of(trainer: TrainerFacts | None) -> list[SavedAt]:
     return [SavedAt(trainer.folder, "*", "")] if trainer is not None and trainer.folder else []
 
 
-def _begins_at(source: Source, values: Values) -> tuple[str, Flag, bool] | None:
+def _begins_at(source: Source, values: Values, loop: Loop | None) -> tuple[str, Flag, bool] | None:
     """Where the loop begins at a number that a flag alone says: nothing that is loaded gives it another; and whether
     its turns are what the files are numbered by.
     """
-    loop = loop_of(source, values, False, bare=True)
     _, dot, name = ("", "", "") if loop is None else loop.first.rpartition(".")
     set_too = any(isinstance(each, ast.Attribute) and each.attr == name and isinstance(each.ctx, ast.Store)
                   for each in source.nodes)  # fmt: skip
@@ -199,9 +197,10 @@ def _finals(source: Source, values: Values, places: Places) -> frozenset[str]:
     return frozenset(each.pattern for each in late) if len(late) < len(places) else frozenset()
 
 
-def _loop(source: Source, values: Values, alike: bool, distributed: bool) -> Loop | None:
+def _loop(source: Source, values: Values, ranks: Spread) -> Loop | None:
     """None of the script's own where each rank has a part, or a model of its own, which one file would not hold."""
-    return (loop_of(source, values, distributed) if alike else None) or keras_lines(source, values)
+    alike = ranks.by is None or ranks.alike
+    return (loop_of(source, values, ranks.by is not None) if alike else None) or keras_lines(source, values)
 
 
 def _end(values: Mapping[str, str | None], source: Source, by_library: bool, loop: Loop | None) -> int | None:
