@@ -14,13 +14,13 @@ from argosy.steps.record.facts import (
     Evaluation,
     GangFacts,
     GateDecision,
-    Injected,
     NodeStaging,
     Promotion,
     RunRecord,
     StepNode,
 )
 from argosy.steps.record.goodput import measure, worked_from
+from argosy.steps.record.injected import injected_of
 from argosy.steps.record.naming import node_name
 from argosy.steps.record.order import in_order, until_another
 from argosy.steps.record.preflight import latest_preflight
@@ -103,7 +103,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
         restarts=restarts,
         stillborn=stillborn_of(ordered),
         checkpoints=checkpoints,
-        injected=_injected(ordered),
+        injected=tuple(injected_of(event) for event in _all(ordered, "injected")),
         excluded_nodes=tuple(
             (text(event.fields, "node"), text(event.fields, "cause")) for event in _all(ordered, "node_excluded")
         ),
@@ -244,20 +244,6 @@ def _checkpoints(events: Sequence[Event], restored: set[str]) -> tuple[Committed
             set_aside=aside.get(digest, ""),
         )
         for digest, event in by_digest.items()
-    )
-
-
-def _injected(events: Sequence[Event]) -> tuple[Injected, ...]:
-    return tuple(
-        Injected(
-            event.time,
-            text(event.fields, "fault"),
-            whole(event.fields, "rank"),
-            text(event.fields, "node"),
-            whole(event.fields, "step"),
-            text(event.fields, "asked"),
-        )
-        for event in _all(events, "injected")
     )
 
 

@@ -7,6 +7,7 @@ from statistics import median
 
 from argosy.steps.record.bundle import Evidence
 from argosy.steps.record.committed import CommittedCheckpoint
+from argosy.steps.record.injected import Injected
 from argosy.steps.record.preflight import Preflight
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.slow_ranks import SlowRank
@@ -118,19 +119,6 @@ class Promotion:
     digest: str
     previous: str
     rollback: bool
-
-
-@dataclass(frozen=True)
-class Injected:
-    """A fault that ``--inject`` caused."""
-
-    time: float
-    fault: str
-    rank: int | None
-    node: str
-    step: int | None
-    asked: str
-    """As ``--inject`` had it."""
 
 
 @dataclass(frozen=True)

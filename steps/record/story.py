@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
-from signal import SIGKILL, SIGTERM, Signals
+from signal import SIGTERM, Signals
 from typing import Literal
 
 from argosy.steps.bench_comm import ENDING
 from argosy.steps.contract.causes import Cause
-from argosy.steps.record.advice import advice_for
-from argosy.steps.record.facts import Injected, RunRecord, StepNode
+from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.record.goodput import in_words, lost_at_end_of, lost_steps, redone_steps
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.termination import STOPPED, held_up
@@ -152,19 +150,6 @@ def ending(each: Restart) -> str:
     return f"{each.cause}: {', '.join(parts)}" if parts else each.cause
 
 
-def meaning(record: RunRecord, index: int) -> str:
-    """What the cause of failed attempt ``index`` means, in a sentence."""
-    each = record.restarts[index]
-    meant = "on purpose" if injected_in(record, index) else ""
-    if each.cause == Cause.UNKNOWN and each.signal == SIGKILL:
-        return f"The process was killed {meant or 'from outside, and no record of the machine says by whom'}."
-    if each.cause == Cause.SIGTERM and each.rank is not None and each.signal is not None:
-        return f"The process was told to stop {meant or 'by itself, or by somebody who did not tell its pod'}."
-    if each.cause == Cause.SIGTERM and each.node and not each.stopped:
-        return "A pod was told to stop from outside: deleted, evicted, or with its node."
-    return advice_for(each.cause)[0]
-
-
 def signal_name(number: int) -> str:
     """``SIGKILL`` for 9."""
     try:
@@ -220,13 +205,6 @@ def _fate(record: RunRecord, attempts: Sequence[int]) -> str:
     lost = sum(lost_steps(record.restarts, index) for index in attempts) - again
     told = ((again, "done again"), (lost, "lost"))
     return ", ".join(f"{count(steps, 'step')} {how}" for steps, how in told if steps)
-
-
-def injected_in(record: RunRecord, index: int) -> list[Injected]:
-    """Faults that were injected between the start of attempt ``index`` and the next."""
-    began = record.restarts[index].began
-    after = record.restarts[index + 1].began if index + 1 < len(record.restarts) else inf
-    return [fault for fault in record.injected if began <= fault.time < after]
 
 
 def _was_stopped(record: RunRecord, each: Restart) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy.steps.record.injected import injected_of
 from argosy.steps.record.naming import node_name
 from argosy.steps.record.preflight import preflight_of
 from argosy.steps.record.reading import moment, number, text, texts, whole
@@ -198,15 +199,6 @@ def _grows(_: Tally, event: Event) -> str:
     return f"gang {gang}: nodes are back, at step {step} it grows from {nodes} to {count(more, 'node')}"
 
 
-def _injected(_: Tally, event: Event) -> str:
-    # One that goes by time or phase may come before its rank told a step, or in one that tells none.
-    told = {
-        name: event.fields.get(name) for name in ("rank", "node", "step") if name != "step" or event.fields.get(name)
-    }
-    where = [f"{name} {value}" for name, value in told.items() if value not in (None, "")]
-    return f"injected: {text(event.fields, 'fault')}" + (f" ({', '.join(where)})" if where else "")
-
-
 def _stalled(_: Tally, event: Event) -> str:
     return f"warning: {stall_sentence(event)}"
 
@@ -264,7 +256,7 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "slow_rank": _slow,
     "skipped": _skipped,
     "checkpoint_committed": Tally._committed,
-    "injected": _injected,
+    "injected": lambda _, event: f"injected: {injected_of(event).words}",
     "node_excluded": _excluded,
     "standing_by": lambda _, event: standing_line(event),
     "spare_lost": lambda _, event: lost_line(event),

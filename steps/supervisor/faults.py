@@ -136,7 +136,7 @@ class Faults:
             return False
         fields = {"rank": _rank(injection), "node": None if injection.node is None else node_name(injection.node)}
         given = {key: value for key, value in fields.items() if value is not None}
-        log.append("injected", fault=injection.fault, step=injection.step or step, asked=injection.text, **given)
+        log.append("injected", fault=injection.fault, step=max(injection.step, step), asked=injection.text, **given)
         log.flush()
         return True
 

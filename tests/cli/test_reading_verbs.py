@@ -433,13 +433,26 @@ def test_explain_tells_cause_loss_and_way_on(promoted, argosy) -> None:
     for said in (
         "Attempt 1 began from scratch and reached step 47.",
         "    | rank 1 on node-0 was ended by signal 9",
-        "Injected on purpose: kill.",
+        "Injected on purpose: kill (rank 1, node-0, after step 47).",
         "Lost: 7 steps. Started again on the same pods after 1.0 s, from step 40, the newest verified checkpoint",
         "The node was taken away",
         "Started again on a new gang",
         "production now points to c8c8c8c8c8c8.",
     ):
         assert said in out
+
+
+def test_a_kill_beside_an_injected_one_was_not_on_purpose(story, tell, argosy) -> None:
+    tell.begin(story)
+    story.at(8.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 30, 12.0)
+    story.at(20.0, "injected", fault="hang", rank=1, step=9, asked="hang:rank=1@step=9")
+    killed = {"cause": "unknown", "signal": 9, "rank": 0, "node": "node-0", "quote": "q", "last_step": 30}
+    story.at(30.0, "restart_ended", attempt=1, restart=0, **killed)
+    story.finish("Failed", 40.0)
+    out = argosy("explain")[1]
+    assert "The process was killed from outside, and no record of the machine says by whom." in out
+    assert "Injected on purpose: hang (rank 1, after step 9)." in out
 
 
 def test_explain_of_a_refused_run_says_that_nothing_moved(story, tell, argosy) -> None:

@@ -12,7 +12,8 @@ import pytest
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import build_record
-from argosy.steps.record.facts import Injected, RunRecord
+from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.injected import Injected
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.replay import replayed
 from tests.cli.test_chaos import RUN, SCRIPT
@@ -56,6 +57,29 @@ def test_a_supervisor_is_killed_again_though_no_start_failed() -> None:
     told = record()
     kill = Injected(3.0, "supervisor-kill", None, "", 30, "supervisor-kill@step=30")
     assert [each.text for each in replayed(replace(told, injected=(kill,)))] == ["supervisor-kill@step=30"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "asked"),
+    [
+        ({"cause": "unknown", "signal": 9, "rank": 1}, "kill:rank=1@seconds=5"),
+        ({"cause": "user_exception", "exit_code": 3, "rank": 1}, "exit:rank=1,code=3@step=4"),
+        ({"cause": "unknown", "signal": 9, "rank": 0}, "corrupt-shard@step=4"),
+        ({"cause": "preempted_evicted", "node": "node-1"}, "node-loss:node=1@phase=save"),
+    ],
+)
+def test_what_was_injected_is_injected_again_as_it_was_asked_for(failure: dict[str, Any], asked: str) -> None:
+    fault = Injected(
+        1.2, asked.partition(":")[0].partition("@")[0], failure.get("rank"), failure.get("node", ""), 7, asked
+    )
+    told = record(failure)
+    assert [each.text for each in replayed(replace(told, injected=(fault,)))] == [asked]
+
+
+def test_what_ended_another_rank_than_the_injected_one_is_told_as_it_was() -> None:
+    fault = Injected(1.2, "hang", 3, "", 4, "hang:rank=3@step=4")
+    told = record({"cause": "unknown", "signal": 9, "rank": 1})
+    assert [each.text for each in replayed(replace(told, injected=(fault,)))] == ["kill:rank=1@step=7"]
 
 
 def test_what_the_script_does_by_itself_is_not_replayed() -> None:

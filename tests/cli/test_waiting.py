@@ -180,4 +180,4 @@ def test_whoever_follows_a_run_is_told_what_it_waits_for() -> None:
 def test_a_fault_by_time_is_not_said_to_have_come_at_step_0() -> None:
     told = Tally().absorb(event(9, "injected", fault="segv", rank=2, step=0, asked="segv:rank=2@seconds=4"))
     assert told == "injected: segv (rank 2)"
-    assert Tally().absorb(event(9, "injected", fault="kill", rank=0, step=7)) == "injected: kill (rank 0, step 7)"
+    assert Tally().absorb(event(9, "injected", fault="kill", rank=0, step=7)) == "injected: kill (rank 0, after step 7)"

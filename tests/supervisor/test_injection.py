@@ -10,7 +10,7 @@ import pytest
 from argosy.steps.contract import env, injection
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.injection import Injection, parse
-from argosy.steps.runlog import RunLog
+from argosy.steps.runlog import RunLog, read_events
 from argosy.steps.store import open_store
 from argosy.steps.supervisor.faults import Faults
 
@@ -104,3 +104,17 @@ def test_an_injection_happens_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not injection.mark_fired(first)
     assert injection.has_fired(first)
     assert not injection.has_fired(second)
+
+
+def test_a_fault_is_told_at_the_step_it_came_after_and_not_where_it_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(env.LOCAL_DIR, str(tmp_path))
+    faults = Faults([parse("kill:rank=1@step=20")], 1, 2, None, 5.0)
+    store = open_store(tmp_path.as_uri())
+    log = RunLog(store, "run", "train")
+    told = faults.for_node(0, restores=False)
+    assert told is not None
+    faults.said({**told, "phase": "", "step": 23}, log)  # its rank prints no step: it goes by what the others report
+    log.close()
+    assert [event.fields["step"] for event in read_events(store, "run")] == [23]

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.meaning import injected_in, meaning
 from argosy.steps.record.remedy import what_to_do
 from argosy.steps.record.story import (
     began_again,
@@ -14,10 +15,8 @@ from argosy.steps.record.story import (
     ending,
     goodput_sentence,
     headline,
-    injected_in,
     lost_in,
     lost_words,
-    meaning,
     outcome,
     silence,
     way_on,
@@ -137,7 +136,7 @@ def _attempt(record: RunRecord, index: int, bundle: str) -> list[str]:
     told[0] += f" It ended{taken}: {ending(each)}. {meaning(record, index)}"
     if each.quote:
         told.append(f"    | {each.quote}")
-    told += [f"    Injected on purpose: {fault.fault}." for fault in injected_in(record, index)]
+    told += [f"    Injected on purpose: {fault.words}." for fault in injected_in(record, index)]
     told.append(f"  Lost: {count(lost, 'step')}. {way_on(record, index)}")
     return told + again
 

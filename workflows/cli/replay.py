@@ -7,8 +7,9 @@ from signal import SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGTERM
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
-from argosy.steps.contract.injection import CORRUPT, SUPERVISOR_KILL, Injection
+from argosy.steps.contract.injection import CORRUPT, SUPERVISOR_KILL, Injection, parse
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.meaning import made_on_purpose
 from argosy.steps.record.restart import Restart
 
 _BY_SIGNAL: dict[int, str] = {SIGABRT: "abort", SIGBUS: "bus", SIGFPE: "fpe", SIGSEGV: "segv", SIGTERM: "term"}
@@ -24,27 +25,31 @@ _LOCAL_NODE = re.compile(r"node-(\d+)")
 
 
 def replayed(record: RunRecord) -> list[Injection]:
-    """One fault for each start that failed: on its rank, or on its node where no rank was at fault; and each kill of
-    the supervisor, which ends no start.
+    """One fault for each start that failed: the one that was injected, else one on its rank, or on its node where no
+    rank was at fault; and each kill of the supervisor, which ends no start.
 
     What a script raises by itself it will raise again: that is no fault to inject.
 
     Raises:
         InputError: nothing that failed can be caused from outside.
     """
-    failures = [each for each in record.restarts if each.failed and each.cause not in _OF_THE_SCRIPT]
-    supervisor = [Injection(SUPERVISOR_KILL, None, None, each.step, None) for each in record.injected
-                  if each.fault == SUPERVISOR_KILL and each.step]  # fmt: skip
-    if record.gangs and not (supervisor or any(each.failed for each in record.restarts)):
+    found = [(each, made_on_purpose(record, index)) for index, each in enumerate(record.restarts) if each.failed]
+    failures = [(each, made) for each, made in found if made or each.cause not in _OF_THE_SCRIPT]
+    supervisor = [parse(each.asked) for each in record.injected if each.fault == SUPERVISOR_KILL]
+    if record.gangs and not (supervisor or found):
         raise InputError(f"RUN {record.workflow!r}: nothing of it failed, so there is nothing to let happen again")
     if not (failures or supervisor) or not record.gangs:
         raise InputError(
             f"RUN {record.workflow!r}: no failure of it can be caused from outside (see argosy explain "
             f"{record.workflow}); what its script does by itself a plain run shows again"
         )
-    names = sorted({each.node for each in failures if each.node})
+    names = sorted({each.node for each, _ in failures if each.node})
     nnodes, each_node = record.gangs[0].nnodes, record.gangs[0].nproc_per_node
-    return [*(_fault(each, names, nnodes, nnodes * each_node) for each in failures), *supervisor]
+    world = nnodes * each_node
+    return [
+        *(parse(made.asked) if made else _fault(each, names, nnodes, world) for each, made in failures),
+        *supervisor,
+    ]
 
 
 def _fault(failed: Restart, names: list[str], nnodes: int, world: int) -> Injection:

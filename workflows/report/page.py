@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from argosy.steps.record import wording
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.meaning import injected_in, meaning
 from argosy.steps.record.remedy import what_to_do
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.story import (
@@ -18,9 +19,7 @@ from argosy.steps.record.story import (
     ending,
     goodput_sentence,
     headline,
-    injected_in,
     lost_in,
-    meaning,
     outcome,
     streaming_sentence,
     way_on,
@@ -151,7 +150,7 @@ def _attempts(record: RunRecord) -> list[AttemptRow]:
                 way_on=way_on(record, index) if each.failed else "",
                 meaning=meaning(record, index) if each.failed else "",
                 began_again=began_again(each),
-                injected=", ".join(fault.fault for fault in injected_in(record, index)),
+                injected=", ".join(fault.words for fault in injected_in(record, index)),
             )
         )
     return _shortened(rows)

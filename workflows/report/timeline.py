@@ -189,12 +189,7 @@ def _marks(record: RunRecord, gang: GangFacts, scale: Scale) -> tuple[Mark, ...]
         if gang.created <= each.time <= end
     ]
     marks += [
-        Mark(
-            scale.at(each.time),
-            "injected",
-            "",
-            f"injected: {each.fault}" + (f" at step {each.step}" if each.step else ""),
-        )
+        Mark(scale.at(each.time), "injected", "", f"injected: {each.words}")
         for each in record.injected
         if gang.created <= each.time <= end
     ]

@@ -8,8 +8,9 @@ from typing import Any
 
 from argosy.steps.contract.injection import CORRUPT, SUPERVISOR_KILL, Injection
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.meaning import injected_in
 from argosy.steps.record.restart import Restart
-from argosy.steps.record.story import began_again, ending, injected_in, lost_in
+from argosy.steps.record.story import began_again, ending, lost_in
 
 
 @dataclass(frozen=True)
