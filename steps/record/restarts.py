@@ -155,10 +155,7 @@ def _restart(
     source = next((save for save in saves if text(save.fields, "digest") == digest != ""), None)
     own = [save for save in saves if began.time <= save.time < until and text(save.fields, "digest") not in aside]
     saved = told_by(own[-1]) if own else None
-    # A script that prints each tenth step saves between them, too.
-    steps = [whole(fields, "last_step") or 0, saved or 0, *(point.step for point in points)]
-    named = [whole(save.fields, "step") or 0 for save in own if text(save.fields, "step_from") in ("name", "file")]
-    reached = max(steps) if points else max(*steps, restored, *named)
+    furthest = max((point.step for point in points), default=None)
     return Restart(
         attempt=attempt,
         restart=restart,
@@ -177,10 +174,20 @@ def _restart(
         rank=whole(fields, "rank"),
         node=text(fields, "node"),
         quote=text(fields, "quote"),
-        last_step=reached,
+        last_step=reached_step(whole(fields, "last_step") or 0, furthest, own, restored),
         points=points,
         grown=whole(fields, "to") or 0,
     )
+
+
+def reached_step(ended_at: int, furthest: int | None, saves: Sequence[Event], restored: int) -> int:
+    """The last step of a restart, by its own ``saves`` and by ``furthest`` of those it told; None: it told none."""
+    # A script that prints each tenth step saves between them, too.
+    known = [ended_at, (told_by(saves[-1]) if saves else None) or 0]
+    if furthest is not None:
+        return max(*known, furthest)
+    named = [whole(save.fields, "step") or 0 for save in saves if text(save.fields, "step_from") in ("name", "file")]
+    return max(*known, restored, *named)
 
 
 def _restored_told(source: Event | None, restored: int) -> int | None:

@@ -11,7 +11,7 @@ from argosy.steps.record.injected import injected_of
 from argosy.steps.record.naming import node_name
 from argosy.steps.record.preflight import preflight_of
 from argosy.steps.record.reading import moment, number, text, texts, whole
-from argosy.steps.record.restarts import as_it_ended, cause_of, told_by
+from argosy.steps.record.restarts import as_it_ended, cause_of, reached_step, told_by
 from argosy.steps.record.slow_ranks import slow_rank_of
 from argosy.steps.record.spares import lost_line, standing_line, take_over_line
 from argosy.steps.record.stalling import stall_sentence
@@ -52,6 +52,8 @@ class Tally:
     """Told already: every node finds the same."""
     _told: dict[str, int | None] = field(default_factory=dict)
     """Checkpoint -> what the script had told when it was saved; None: that counts anew in each process."""
+    _saves: list[Event] = field(default_factory=list)
+    """Of this start."""
     _restored: int | None = None
     _below: int | None = None
     """The first step of this start, when it lies before what was restored."""
@@ -92,6 +94,7 @@ class Tally:
     def _began(self, event: Event) -> str:
         self.attempts += 1
         self._recent.clear()
+        self._saves.clear()
         self.staging.clear()
         self.loss = self.tokens_per_second = None
         self.running = False
@@ -126,8 +129,10 @@ class Tally:
 
     def _ended(self, event: Event) -> str:
         late = _start_of(event) != self._start  # one that was fenced, or that came to no start
+        cause, reached = cause_of(event), whole(event.fields, "last_step") or 0
+        if not late:
+            reached = reached_step(reached, self.step if self.running else None, self._saves, self.step)
         self.running = self.running and late
-        cause, reached = cause_of(event), max(whole(event.fields, "last_step") or 0, 0 if late else self.step)
         if not cause:
             return f"attempt {self.attempts}: every rank ended well at step {reached}"
         self.failures += 1
@@ -139,11 +144,16 @@ class Tally:
 
     def _committed(self, event: Event) -> str:
         step, digest = whole(event.fields, "step") or 0, short(text(event.fields, "digest"))
+        self._saves.append(event)
         self._told[text(event.fields, "digest")] = None if event.fields.get("relative") else told_by(event)
         seconds = number(event.fields, "seconds")
         taken = "" if seconds is None else f" in {duration(seconds)}"
         self.checkpoint = f"step {step} ({digest}, {size(whole(event.fields, 'bytes') or 0)}{taken})"
         return f"checkpoint: {self.checkpoint}" + (", final" if event.fields.get("final") else "")
+
+    def _sets_aside(self, event: Event) -> str:
+        self._saves = [save for save in self._saves if save.fields.get("digest") != event.fields.get("digest")]
+        return ""
 
     def _waits(self, event: Event) -> str:
         self._standing = gang_stands(event)
@@ -256,6 +266,7 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "slow_rank": _slow,
     "skipped": _skipped,
     "checkpoint_committed": Tally._committed,
+    "set_aside": Tally._sets_aside,
     "injected": lambda _, event: f"injected: {injected_of(event).words}",
     "node_excluded": _excluded,
     "standing_by": lambda _, event: standing_line(event),

@@ -102,7 +102,7 @@ def test_a_fault_goes_by_the_saves_where_no_step_is_told_in_time(tmp_path: Path)
         tmp_path, script.replace('raise KeyError("sample_0031")', "time.sleep(60)"), "--inject", "kill:rank=0@step=20"
     )
     assert code == 0, told
-    assert "injected: kill (rank 0, step 20)" in told
+    assert "injected: kill (rank 0, after step 20)" in told
     assert "attempt 2: from step 20" in told
     assert "training: step 40 of 40, loss 0.02" in told
     assert "goodput: not known: one step was read" in told
@@ -111,7 +111,7 @@ def test_a_fault_goes_by_the_saves_where_no_step_is_told_in_time(tmp_path: Path)
 def test_a_fault_goes_by_counted_saves_where_neither_output_nor_files_tell_a_step(tmp_path: Path) -> None:
     code, told = ran(tmp_path, COUNTED, "--inject", "kill:rank=0@step=2")
     assert code == 0, told
-    assert "injected: kill (rank 0, step 2)" in told
+    assert "injected: kill (rank 0, after step 2)" in told
     assert "attempt 1: ended at step 2: unknown: rank 0" in told
     assert "attempt 2: from step 2" in told
 

@@ -573,6 +573,30 @@ def test_a_run_came_as_far_as_its_final_files_say(story) -> None:
     assert headline(story.record()).startswith("Trained to step 26 of 200 on 1 node")
 
 
+@pytest.mark.parametrize(
+    ("steps", "save", "aside", "reached"),
+    [
+        (range(10, 21, 10), {"step": 26, "step_from": "file", "told": 26}, False, 26),
+        (range(10, 21, 10), {"step": 26, "step_from": "file", "told": 26}, True, 20),
+        ((), {"step": 26, "step_from": "name"}, False, 26),
+        ((), {"step": 3, "step_from": ""}, False, 0),
+    ],
+)
+def test_the_line_of_an_attempts_end_tells_the_step_that_the_summary_does(steps, save, aside, reached, story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    for step in steps:
+        story.at(step, "step", attempt=1, restart=0, rank=0, step=step, loss=1.0)
+    story.at(30.0, "checkpoint_committed", digest="a" * 64, generation=1, **save)
+    if aside:
+        story.at(31.0, "set_aside", digest="a" * 64, reason="rolled back before step 20")
+    story.at(32.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=max(steps, default=0))
+    assert story.record().restarts[0].last_step == reached
+    tally = Tally()
+    lines = [tally.absorb(event) for event in read_events(story.store, f"gpt/runs/{story.workflow}")]
+    assert lines[-1].startswith(f"attempt 1: ended at step {reached}: unknown")
+
+
 def test_epochs_of_the_files_are_not_said_to_be_of_so_many_batches(story) -> None:
     """netG_epoch_11.pth, and "[11/12][30/40] Loss_D: 0.5"."""
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
