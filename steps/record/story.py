@@ -217,6 +217,10 @@ def way_on(record: RunRecord, index: int) -> str:
     if index + 1 >= len(record.restarts):
         if _was_stopped(record, record.restarts[index]):
             return "The training was stopped; started again it goes on."
+        if record.train_cause == Cause.FINISHED_WITHOUT_CHECKPOINT:
+            newest = record.newest
+            kept = f"the checkpoint of step {newest.step} ({short(newest.digest)})" if newest else "nothing"
+            return f"Not started again, since every rank had ended well. Kept in the store: {kept}."
         if record.train_cause:
             return f"argosy gave up: the train step ended with {record.train_cause}."
         return "Nothing was started after it." if record.done else "The next start is under way."

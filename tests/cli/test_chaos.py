@@ -88,6 +88,7 @@ def test_each_fault_is_survived_and_blamed_and_the_losses_are_those_of_a_calm_ru
         "kill": 1, "node-loss": 1, "corrupt-shard": 1,
     }  # fmt: skip
     assert all("80 of 80 losses are those of the calm run" in text for text in found["losses"])
+    assert found["runs_with_other_losses"] == 0
     assert not list((folder / ".argosy").rglob("*production*"))
     runs = len(list((folder / ".argosy/runs").iterdir()))
     assert json.loads(chaos(folder, *words, "--json").stdout) == found  # all of it has ended: read again
@@ -118,6 +119,7 @@ def test_interrupted_the_same_command_goes_on_and_says_why_losses_differ(folder:
     assert "--seed 1 goes on" in said
     found = json.loads(chaos(folder, *words[5:], "--json").stdout)
     assert (found["seed"], found["survived"], found["last_step"]) == (1, 1, 80)
+    assert found["runs_with_other_losses"] == 1
     assert "weights or optimizer state that it does not load" in found["losses"][-1]  # losses do not tell which it is
     assert "no step is lost" not in found["losses"][-1]
     told = chaos(folder, *words[5:], "--seed", "1").stdout

@@ -636,6 +636,27 @@ def test_what_a_fenced_supervisor_says_last_is_no_end_of_its_successors_attempt(
     assert (tally.running, tally.step) == (True, 120)
 
 
+@pytest.mark.parametrize(("saved", "kept"), [(True, "the checkpoint of step 10 (aaaaaaaaaaaa)"), (False, "nothing")])
+def test_who_finished_without_a_checkpoint_is_told_what_is_kept_and_where_the_files_lie(
+    saved, kept, story, argosy
+) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="gpt-abc12-1f-a1", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 11, 1.0, 1.0)
+    if saved:
+        story.at(11.0, "checkpoint_committed", step=10, step_from="file", told=10, digest="a" * 64, generation=1)
+    told = {"cause": "finished_without_checkpoint", "last_step": 11, "quote": "all ranks exited 0"}
+    story.at(13.0, "restart_ended", attempt=1, restart=0, **told)
+    story.at(14.0, "train_ended", cause="finished_without_checkpoint", exit_code=70)
+    story.finish("Failed", 15.0)
+    place = story.state_dir / "runs/gpt-abc12/nodes/node-0/pods/gpt-abc12-1f-a1-node-0-0/volumes/workspace"
+    place.mkdir(parents=True)
+    out = argosy("explain")[1]
+    assert f"Not started again, since every rank had ended well. Kept in the store: {kept}." in out
+    assert f"What its ranks wrote, until argosy rm gpt-abc12: {place}" in out
+    assert "gave up" not in out
+
+
 def test_an_attempt_that_gave_up_lost_what_it_did_not_save(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.meaning import injected_in, meaning
 from argosy.steps.record.remedy import what_to_do
@@ -29,6 +30,7 @@ from argosy.steps.record.wording import count, duration, short
 from argosy.workflows.cli.finding import Run, find
 from argosy.workflows.cli.options import as_json, place_or_here, run_id, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say
+from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.status import ways_on
 from argosy.workflows.cluster.place import ClusterPlace
 
@@ -60,12 +62,20 @@ def command(run_id: str | None, bundle: Path | None, place: ClusterPlace, as_jso
         return _fetch(run, bundle, as_json)
     record = run.record()
     told = story(record, run.command("explain", run.name, "--bundle", "DIR"))
+    if record.train_cause == Cause.FINISHED_WITHOUT_CHECKPOINT and isinstance(run, RunFolder):
+        told += [f"What its ranks wrote, until argosy rm {run.name}: {place}" for place in _workspaces(run, record)]
     if as_json:
         emit({**summary(record, str(run.report) if run.report.exists() else ""), "story": "\n".join(told)})
         return
     say("\n".join(told))
     this = run.command("explain", run.name)
     next_commands([way for way in ways_on(record, run) if way[0] != this])
+
+
+def _workspaces(run: RunFolder, record: RunRecord) -> list[Path]:
+    """What the scripts of its last gang ran in."""
+    gangs = [gang.name for gang in record.gangs[-1:]]
+    return sorted(found for gang in gangs for found in run.path.glob(f"nodes/*/pods/{gang}-*/volumes/workspace"))
 
 
 def _fetch(run: Run, folder: Path, as_json: bool) -> None:

@@ -102,7 +102,8 @@ def cli(ctx: click.Context) -> None:
 
     One description of a run compiles to plain Argo YAML; the same bytes run on a cluster and on this machine.
 
-    Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 trained but refused by the gate, 130 and 143 interrupted.
+    Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 trained but refused by the gate; interrupted: 129 by a
+    terminal that went away, 130 by Ctrl-C, 143 by SIGTERM.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -34,9 +34,9 @@ class Deadlines(Table):
     )
     on_stall: Literal["observe", "act"] = Field(
         default="observe",
-        description="A stall is a pause between steps of stall_seconds at least, ten times as long as any before. "
-        "observe says so; act takes it for a hang, long before hang_seconds: also a first evaluation that takes so "
-        "long, once.",
+        description="A stall is a pause between steps of stall_seconds at least, ten times as long as any before, "
+        "once 20 pauses were seen. observe says so; act takes it for a hang, long before hang_seconds: also a first "
+        "evaluation that takes so long, once.",
     )
     stall_seconds: Annotated[Seconds, Field(ge=2)] = Field(
         default=120, description="Shortest pause between steps that is a stall, seconds."

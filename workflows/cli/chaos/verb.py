@@ -211,7 +211,8 @@ def _broken(chaos: Chaos, calm: RunRecord, kills: int, kinds: tuple[str, ...]) -
 def _tell(chaos: Chaos, calm: RunRecord, judged: list[Judged], same: list[str], unlike: int, as_json: bool) -> int:
     survived = sum(not each.wrong for each in judged)
     found = {"seed": chaos.seed, "faults": len(judged), "survived": survived, "calm_run": calm.workflow,
-             "last_step": calm.last_step, "judged": [each.as_json() for each in judged], "losses": same}  # fmt: skip
+             "last_step": calm.last_step, "judged": [each.as_json() for each in judged], "losses": same,
+             "runs_with_other_losses": unlike}  # fmt: skip
     chaos.result.parent.mkdir(parents=True, exist_ok=True)
     write_whole(chaos.result, json.dumps(found, indent=2).encode())
     if as_json:
