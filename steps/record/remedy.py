@@ -11,6 +11,7 @@ from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.record.story import failed_step, stopped
+from argosy.steps.record.wording import count
 
 FROM_PYTHON = "TrainingRun(...).run()"
 """In a record the command of a run that was started from Python, where no file describes it."""
@@ -91,7 +92,7 @@ def _budget(record: RunRecord, cause: str) -> list[str]:
     if ended is None or rule == RestartRule.ONCE or record.train_exit_code is None:
         return []  # after some causes there is one restart, whatever retry says
     again = f"; then `{_again(record)}` goes on" if record.checkpoints else ""
-    text = f"It gave up after {ended[0]} such failures without progress in between, {ended[1]} are allowed"
+    text = f"It gave up after {count(ended[0], 'such failure')} without progress in between, {ended[1]} allowed"
     counted = "retry.max_same_failure or retry.max_restarts"
     field = "retry.max_preemptions" if rule == RestartRule.UNCOUNTED else counted
     return [f"{text}: raise {field} in {_file(record)} if they were bad luck{again}."]

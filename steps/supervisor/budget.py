@@ -15,6 +15,7 @@ from typing import Literal
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.restart_rule import RestartRule
+from argosy.steps.record.wording import count
 
 PREEMPTION_WINDOW_SECONDS = 6 * 3600.0
 FRAGMENTATION_STEPS = 100
@@ -245,7 +246,7 @@ def _charge(failure: Failure, counted: Sequence[Failure], limits: Limits, refund
             action="stop", reason=reason, exit_code=_exhausted(failure), spent=same, limit=limits.max_same_failure
         )
     if spent > limits.max_restarts:
-        reason = f"{spent} failures without progress in between (retry.max_restarts)"
+        reason = f"{count(spent, 'failure')} without progress in between (retry.max_restarts)"
         return Decision(
             action="stop", reason=reason, exit_code=_exhausted(failure), spent=spent, limit=limits.max_restarts
         )

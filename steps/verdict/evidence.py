@@ -38,6 +38,8 @@ _LAST_WORD = "; stop: "
 """So we say that a run has ended; what we said of the starts before was answered by another one."""
 _ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT")
 """How we end ranks that hang; whose log is read first says nothing of what came first."""
+_HOW_WE_END = (Cause.SIGTERM, Cause.UNKNOWN)
+"""What a launcher says of ranks that another node's failure ended; the supervisor saw them all."""
 _ALIVE_LINES = 3
 """A script that goes on for so many lines of progress has survived what it said before."""
 _SLOW = (Cause.NCCL_TIMEOUT, Cause.SIGTERM)
@@ -237,7 +239,7 @@ def choose(said: Sequence[Said], progress: Sequence[int] = ()) -> Reading:
         ),
         key=lambda one: (
             one.evidence.code != one.evidence.cause.exit_code,
-            one.evidence.quote.startswith(OURS) and _LAST_WORD in one.evidence.quote,
+            _is_ours(one) and _LAST_WORD in one.evidence.quote,
             one is root,
             -one.index,
         ),
@@ -269,9 +271,15 @@ def _root(said: Sequence[Said]) -> Said:
         earlier = next(slow, first)
         return earlier if earlier.index < first.index else first
     if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
-        ours = (one for one in said if one.evidence.cause == Cause.HANG and one.evidence.quote.startswith(OURS))
-        return next(ours, first)
+        return next((one for one in said if one.evidence.cause == Cause.HANG and _is_ours(one)), first)
+    if first.evidence.cause in _HOW_WE_END:
+        ours = [one for one in said if one.evidence.weight == strongest and _is_ours(one)]
+        return next((one for one in ours if _LAST_WORD in one.evidence.quote), next(iter(ours), first))
     return first
+
+
+def _is_ours(one: Said) -> bool:
+    return one.evidence.quote.startswith(OURS)
 
 
 def _first(said: Iterable[Said], weight: Weight) -> Said:

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.trouble import ASKED_FOR_STACKS
 from argosy.steps.verdict.line import Line
 from argosy.workflows.cli import main
 from argosy.workflows.diagnosis import excerpt as reading
@@ -141,7 +142,12 @@ def test_a_run_that_succeeded_has_no_cause_of_failure(argosy: Argosy, tmp_path: 
     for phase, cause in (("Failed", "disk_full"), ("Succeeded", "none")):
         (run / "state.json").write_text(json.dumps({"yaml_sha256": "ab" * 32, "phase": phase}))
         assert told(argosy, str(tmp_path))["cause"] == cause
-        assert told(argosy, str(run / "nodes"))["cause"] == cause
+    assert told(argosy, str(run / "nodes"))["cause"] == "disk_full"  # who names a part of it asks what failed there
+    assert argosy("diagnose", str(run / "nodes"))[1].startswith(
+        f"{run}: this run succeeded, what follows it got over; argosy explain tells what happened on the way\ndisk_full"
+    )
+    (run / "nodes/log").write_text("step 3 loss 0.5\n")
+    assert "so nothing ended it" in argosy("diagnose", str(run / "nodes"))[1]
     said = argosy("diagnose", str(tmp_path))[1]
     assert said == f"{run}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way\n"
     (tmp_path / "other.log").write_text("ValueError: Received incompatible shapes\n")
@@ -160,6 +166,41 @@ def test_what_we_said_and_what_a_launcher_says_is_read_for_no_other_cause(argosy
         '  File "/tmp/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 384, in wrapper\n'
     )
     assert told(argosy, str(tmp_path))["runner_up"]["evidence"] is None
+
+
+@pytest.mark.parametrize("decided", ["restart: restart 1 of 5", "stop: 1 failure without progress (exit code 74)"])
+def test_how_we_ended_a_node_is_not_what_ended_the_run(argosy: Argosy, tmp_path: Path, decided: str) -> None:
+    stopped = "W1128 10:45:50.400000 10507 torch/agent/server/api.py:752] Received 15 death signal, shutting down\n"
+    (tmp_path / "a-node-0.log").write_text(stopped)
+    (tmp_path / "b-train.log").write_text(
+        f"argosy: unknown at step 32: rank 1 on node-1 was ended by signal 9; {decided}\n"
+    )
+    found = told(argosy, str(tmp_path))
+    assert (found["cause"], found["rank"]) == ("unknown", 1)
+
+
+def test_a_rank_of_torchruns_own_count_is_looked_up_in_its_table(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(
+        "E1126 13:21:33.675000 16479 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 137) "
+        "local_rank: 0 (pid: 16483) of binary: /tmp/env/bin/python\n"
+        "Root Cause (first observed failure):\n  rank      : 3 (local_rank: 0)\n  exitcode  : 137 (pid: 16483)\n"
+    )
+    assert told(argosy, str(tmp_path))["rank"] == 3
+
+
+def test_evidence_of_a_hang_names_the_rank_that_its_verdict_found_by_the_stacks(argosy: Argosy, tmp_path: Path) -> None:
+    restart = tmp_path / "gpt-a1/0000"
+    for rank in range(2):
+        (restart / f"gpt-a1-node-0-{rank}/ranks").mkdir(parents=True)
+        (restart / f"gpt-a1-node-0-{rank}/ranks/rank-{rank}.log").write_text(f"step 19\n{ASKED_FOR_STACKS}\n")
+    quote = "no rank made a step for 45 s; the last was step 19; rank 1 on node-1 stands at train.py:35 in <module>"
+    verdict = {"cause": "hang", "rank": 1, "node": "node-1", "quote": quote}
+    (restart / "verdict.json").write_text(json.dumps(verdict, indent=1))
+    found = told(argosy, str(tmp_path))
+    assert (found["cause"], found["rank"], found["node"]) == ("hang", 1, "node-1")
+    assert found["evidence"] == {"file": str(restart / "verdict.json"), "line": 5, "text": quote}
+    (restart / "verdict.json").write_text(json.dumps(verdict | {"rank": None}))
+    assert told(argosy, str(tmp_path))["rank"] is None
 
 
 def test_of_what_we_said_of_a_run_the_last_word_is_the_verdict(argosy: Argosy, tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from lzma import LZMAError
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json
 from argosy.workflows.cli.output import emit, harmless, say
@@ -65,25 +67,25 @@ def command(paths: tuple[str, ...], as_json: bool) -> None:
         for file in files:
             with _opened(file) as source:
                 logs.append(excerpt(source, file, bar.update))
-    found = diagnose(logs)
+    found = _as_argosy_saw(diagnose(logs))
     if as_json:
         nothing = {"cause": "none", "exit_code": 0, "runner_up": None, "meaning": "The run succeeded.", "remedy": ""}
         return emit(found.record() | (nothing if well and not files else {}))
-    for folder in well:
-        say(f"{folder}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way")
-    if files:
+    for folder in dict.fromkeys(well):
+        so = "what follows it got over" if files and found.root.line else "so nothing ended it"
+        say(f"{folder}: this run succeeded, {so}; argosy explain tells what happened on the way")
+    if files and (found.root.line or not well):
         _tell(found, len(files), empty=not any(logs))
 
 
 def _files(path: str, well: list[str]) -> Iterator[str]:
-    """What is to be read; ``well`` takes the folders of runs that succeeded, which are left out."""
+    """What is to be read; ``well`` takes the folders of runs that succeeded, of which only a part that is named is."""
     if path == STDIN:
         yield path
     elif Path(path).is_dir():
         within = list[str]()
         if inside := next((up for up in Path(path).absolute().parents if _has_succeeded(up / "state.json")), None):
-            well.append(str(inside))
-            return
+            well.append(str(inside))  # who names a part of it asks for what failed there
         for at, folders, names in os.walk(path, onerror=_not_read):
             if _has_succeeded(Path(at, "state.json")):
                 well.append(at)
@@ -166,6 +168,26 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
         raise InputError(f"{name}: its end is missing; unpack what is there, and name that") from error
     except (OSError, LZMAError, zlib.error) as error:
         raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _as_argosy_saw(found: Diagnosis) -> Diagnosis:
+    """In our evidence of a hang every rank's log says the same: the verdict beside them knows who held them up."""
+    from argosy.steps.verdict.line import Line
+
+    if found.root.line is None or found.root.cause != Cause.HANG or found.rank is not None:
+        return found
+    for file in (folder / "verdict.json" for folder in Path(found.root.line.file).absolute().parents[1:3]):
+        try:
+            text = file.read_text()
+            told = json.loads(text)
+            rank, node, quote = told["rank"], told["node"], json.dumps(told["quote"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if told.get("cause") == Cause.HANG and isinstance(rank, int):
+            number = next((at for at, line in enumerate(text.splitlines(), 1) if quote in line), 1)
+            line = Line(str(file), number, told["quote"])
+            return replace(found, root=replace(found.root, line=line), rank=rank, node=node)
+    return found
 
 
 def _tell(found: Diagnosis, files: int, *, empty: bool) -> None:

@@ -33,6 +33,8 @@ _LEAST_CHANCE = 0.15
 """Below it what the words are like is a second guess only."""
 _NEAR_LINES = 40
 _IN_NAME = re.compile(r"(?:rank|worker|node)[-_]?(\d+)", re.IGNORECASE)
+_LOCAL_RANK = re.compile(r"\blocal_rank: (\d+)")
+_OF_TORCHRUN = re.compile(r"\brank\s+: (\d+) \(local_rank: (\d+)\)")
 MOST_CONSEQUENCES = 20
 _HOST = "host.json"
 
@@ -109,7 +111,7 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
         rival = False
     return Diagnosis(
         root.named(),
-        _near(root, rank_of, _rank_in_name(root.line.file)),
+        _rank(root),
         _near(root, node_of, "") or "",
         _CONFIDENCE[reading.root.evidence.weight] - (_RIVAL if rival else 0.0),
         second,
@@ -144,6 +146,16 @@ def _read(lines: Sequence[Line]) -> list[_Placed]:
     for text in texts:
         times.append(time_of(text) or (times[-1] if times else None))
     return [_Placed(one, lines, times[one.index]) for one in kept]
+
+
+def _rank(root: _Placed) -> int | None:
+    local = _LOCAL_RANK.search(root.line.text)
+    if local is not None:  # a number on its node alone: torchrun's table tells whose it is
+        rows = (_OF_TORCHRUN.search(line.text) for line in root.lines)
+        if (row := next((row for row in rows if row and row[2] == local[1]), None)) is not None:
+            return int(row[1])
+    found: int | None = _near(root, rank_of, _rank_in_name(root.line.file))
+    return found
 
 
 def _near(root: _Placed, read: Any, default: Any) -> Any:
