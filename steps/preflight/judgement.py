@@ -156,7 +156,8 @@ def summary(found: Gathered) -> str:
     said = [f"{work} of {links} links between {len(found.names)} nodes work"] if links else []
     if found.pairs:
         slowest, fastest = min(found.pairs.values()), max(found.pairs.values())
-        said.append(f"two nodes exchange {slowest:.3g} to {fastest:.3g} GB/s each way")
+        speed = f"{slowest:.3g}" if len(found.pairs) == 1 else f"{slowest:.3g} to {fastest:.3g}"
+        said.append(f"two nodes exchange {speed} GB/s each way")
     if found.all_reduce:
         said.append(f"all_reduce of {found.size / 2**20:g} MiB: {found.all_reduce:.3g} GB/s bus bandwidth")
     return "; ".join(said) or "one rank, which has no other to reach"

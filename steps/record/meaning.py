@@ -10,6 +10,7 @@ from argosy.steps.contract.injection import SUPERVISOR_KILL
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.injected import Injected
+from argosy.steps.record.slow_ranks import OF_A_SLOW_RANK
 
 
 def injected_in(record: RunRecord, index: int) -> list[Injected]:
@@ -39,4 +40,6 @@ def meaning(record: RunRecord, index: int) -> str:
         return f"The process was told to stop {meant or 'by itself, or by somebody who did not tell its pod'}."
     if each.cause == Cause.SIGTERM and each.node and not each.stopped:
         return "A pod was told to stop from outside: deleted, evicted, or with its node."
+    if each.cause == Cause.NCCL_TIMEOUT and OF_A_SLOW_RANK in each.quote:
+        return "No collective timed out: the others waited for this rank in every step, and its node was left."
     return advice_for(each.cause)[0]

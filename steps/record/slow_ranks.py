@@ -9,6 +9,9 @@ from argosy.steps.record.reading import number, text, whole
 from argosy.steps.record.wording import duration
 from argosy.steps.runlog import Event
 
+OF_A_SLOW_RANK = "times as long as the others in a step"
+"""In the quote of a start that was ended for one."""
+
 
 @dataclass(frozen=True)
 class SlowRank:
@@ -27,11 +30,9 @@ class SlowRank:
     def sentence(self) -> str:
         """``rank 3 on node-1 works 1.5 times as long as the others in a step (150 ms, the others 100 ms) ...``."""
         where = f" on {self.node}" if self.node else ""
-        times = f"{self.seconds / self.others:.1f} times" if self.others else "far more than"
+        times = f"{self.seconds / self.others:.1f} times as long as" if self.others else "far longer than"
         told = f"{duration(self.seconds)}, the others {duration(self.others)}; score {self.score:.1f}"
-        return (
-            f"rank {self.rank}{where} works {times} as long as the others in a step ({told}), seen at step {self.step}"
-        )
+        return f"rank {self.rank}{where} works {times} the others in a step ({told}), seen at step {self.step}"
 
 
 def slow_rank_of(event: Event) -> SlowRank:

@@ -7,6 +7,7 @@ import time
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.trouble import Trouble
+from argosy.steps.record.slow_ranks import OF_A_SLOW_RANK
 from argosy.steps.supervisor.context import Context
 from argosy.steps.supervisor.watch import Watch
 
@@ -33,7 +34,7 @@ def _can_move(context: Context, rank: int, node: str) -> bool:
     do, and no node is at fault.
     """
     before = (each for each in context.ledger.failures() if each.cause == CAUSE and each.rank == rank)
-    if any("times as long as the others" in each.quote for each in before):
+    if any(OF_A_SLOW_RANK in each.quote for each in before):
         return False
     room = context.host.room((*context.ledger.excluded(), node))
     return room is None or room >= context.settings.args.min_nnodes

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from argosy.steps.record.slow_ranks import OF_A_SLOW_RANK
+
 WINDOW_STEPS = 30
 """Steps that every rank told, at least, before a window is looked at."""
 WINDOW_SECONDS = 20.0
@@ -45,7 +47,7 @@ class SlowRank:
         """``rank 3 works 1.5 times as long as the others in a step (0.150 s, the others 0.100 s; score 6.2)``."""
         times = self.seconds / self.others if self.others else float("inf")
         told = f"{self.seconds:.3f} s, the others {self.others:.3f} s; score {self.score:.1f}"
-        return f"rank {self.rank} works {times:.1f} times as long as the others in a step ({told})"
+        return f"rank {self.rank} works {times:.1f} {OF_A_SLOW_RANK} ({told})"
 
 
 @dataclass

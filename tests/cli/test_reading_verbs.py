@@ -414,6 +414,12 @@ def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> No
     assert "Interrupted" in said
     assert row["step"] == 210
     assert "of 2 min 29 s" in said  # and not of what there was when training was stopped
+    assert "reached step 210. It was cut off together with its supervisor" in argosy("explain")[1]
+    assert argosy("report")[0] == 0
+    report = (story.state_dir / "runs" / story.workflow / "report.html").read_text()
+    assert '">cut off</span>' in report
+    assert '">running</span>' not in report
+    assert "steps done again or lost" in report  # a step that is lost need not have been done again
 
 
 def test_a_list_for_programs_holds_numbers_and_times_and_no_texts(promoted, argosy) -> None:

@@ -91,7 +91,7 @@ def test_two_nodes_can_only_be_compared_with_the_profile() -> None:
     assert flaw == Flaw(flaw.cause, "all_reduce of 1 MiB reaches 0.1 GB/s; the fabric's profile states 40 GB/s")
     assert flaw.cause.exit_code == ExitCode.CONFIGURATION
     assert summary(found) == (
-        "1 of 1 links between 2 nodes work; two nodes exchange 0.1 to 0.1 GB/s each way; "
+        "1 of 1 links between 2 nodes work; two nodes exchange 0.1 GB/s each way; "
         "all_reduce of 1 MiB: 0.1 GB/s bus bandwidth"
     )
 

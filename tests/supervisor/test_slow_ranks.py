@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from argosy.steps.arrivals import worked
+from argosy.steps.record.building import build_record
+from argosy.steps.record.meaning import meaning
 from argosy.steps.supervisor.slowness import Slowness, SlowRank
 from tests.supervisor.test_stalls import STEPS, TAILS
 
@@ -144,6 +146,8 @@ def test_it_is_moved_away_once_where_there_is_room(rig: Rig, spares: int) -> Non
     (ended,) = rig.events("restart_ended")
     assert (ended.fields["cause"], ended.fields["rank"]) == ("nccl_timeout", 1)
     assert "times as long as the others" in ended.fields["quote"]
+    record = build_record([*rig.events("restart_began"), ended], {"name": "w"})
+    assert meaning(record, 0).startswith("No collective timed out: the others waited for this rank")
     (excluded,) = rig.events("node_excluded")
     assert next(event.fields["node"] for event in rig.events("slow_rank")) == excluded.fields["node"]
     assert len(rig.events("took_over")) == spares

@@ -136,7 +136,7 @@ def _attempt(record: RunRecord, index: int, bundle: str) -> list[str]:
             told[0] += f" Nodes were back{taken}, so its gang was {ending(each)}; charged to nothing."
         elif each.ended is not None:
             told[0] += f" Every rank ended well{taken}."
-        elif index + 1 < len(record.restarts):
+        elif index + 1 < len(record.restarts) or record.done or record.interrupted:
             told[0] += " It was cut off together with its supervisor, so nothing says how it ended."
         return told + again
     of_it = [kept for kept in record.evidence if (kept.attempt, kept.restart) == (each.attempt, each.restart)]

@@ -44,7 +44,8 @@ class Deadlines(Table):
     on_slow_rank: Literal["observe", "act"] = Field(
         default="observe",
         description="A slow rank works 1.25 times as long as the others in step after step, for a minute and 90 steps "
-        "at least. observe names it; act starts again without its node where another is there, once for a rank.",
+        "at least, in a script that calls argosy.report in every rank. observe names it; act starts again without its "
+        "node where another is there, once for a rank.",
     )
     grow_seconds: Annotated[Seconds, Field(ge=0)] = Field(
         default=300,
