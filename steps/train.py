@@ -83,7 +83,7 @@ def _supervised(
         record = Record(store, args.prefix, log, manifest.nnodes * manifest.nproc_per_node, args.end_step, brief)
         channel = Channel(record.keep, manifest.nproc_per_node)
         with ChannelServer(endpoint, channel), _served(metrics, endpoint):
-            ledger = Ledger(store, args.prefix, args.workflow_uid)
+            ledger = Ledger(store, args.prefix, args.workflow_uid, args.workflow)
             commits = RunCommits(store, args.prefix, args.resume_from, args.end_step)
             commits.since(next((entry["generation"] for entry in ledger.of("restart")), None))
             context = Context(

@@ -203,8 +203,8 @@ class Cause(CauseRow):
     STORE_UNAVAILABLE = (
         "store_unavailable",
         ExitCode.TRANSIENT,
-        "The object store cannot be reached, fails, or did not keep what it was given.",
-        "Check the store's own health and the network to it; the run goes on once it answers.",
+        "The object store cannot be reached, fails, is full, or did not keep what it was given.",
+        "Check the store's own health, its room and the network to it; the run goes on once it answers.",
     )
     CREDENTIALS_EXPIRED = (
         "credentials_expired",

@@ -40,10 +40,28 @@ def until_another(events: Sequence[Event], state: Mapping[str, Any]) -> Sequence
     begun = [event.time for event in events if event.kind in _FIRST]
     other = min((when for when in begun if finished is not None and when > finished), default=None)
     own = events if other is None else [event for event in events if event.time < other]
+    own = _until_fenced(own, text(state, "uid"))
     told = state.get("nodes")
     nodes = [node for node in told if isinstance(node, Mapping)] if isinstance(told, list) else []
     trained = any(text(node, "templateName") == "train" and moment(node, "startedAt") is not None for node in nodes)
     return own or (events if trained else own)
+
+
+def _until_fenced(events: Sequence[Event], uid: str) -> Sequence[Event]:
+    """Without what another workflow did that took the run over while this one trained: from its first step on only
+    the words of this one's supervisors are its own.
+    """
+    gangs = [event for event in events if event.kind == "gang_created"]
+    ours = [event for event in gangs if f"-{uid[:8].lower()}-a" in text(event.fields, "gang")]
+    if not uid or not ours:
+        return events
+    latest, writers = max(event.time for event in ours), {event.writer for event in ours}
+    theirs = [event for event in gangs if event.writer not in writers and event.time > latest]
+    if not theirs:
+        return events
+    begun = [event for event in events if event.kind in _FIRST]
+    taken = min(event.time for event in [*begun, *theirs] if event.time > latest)
+    return [event for event in events if event.time < taken or event.writer in writers]
 
 
 def _corrected(save: Event, told: dict[int, list[float]]) -> Event:

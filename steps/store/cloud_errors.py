@@ -12,6 +12,8 @@ from argosy.steps.store.s3_settings import asked_of
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _SERVED_LATER = ("timed out", "timeout", "connection", "error sending request", "body error", "interrupted", "dns")
+_FULL = ("QuotaExceeded", "XMinioAdminBucketQuotaExceeded")
+"""Of Ceph (403) and MinIO (400), which say it as if somebody had asked wrongly; others answer 507."""
 _EXPIRED = ("ExpiredToken", "TokenRefreshRequired", "RequestExpired")
 
 
@@ -55,6 +57,9 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
         return StoreError(
             Cause.CREDENTIALS_EXPIRED, f"cannot {action} {uri}: the credentials expired ({said})", quote=quote
         )
+    if status == 507 or code in _FULL:
+        text = f"cannot {action} {uri}: the store is full ({said}): free some of it, or raise its quota"
+        return StoreError(Cause.STORE_UNAVAILABLE, text, quote=quote)
     if status in (401, 403) or type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError"):
         return refused(action, uri, said, quote)
     if type(error).__name__ == "InvalidPathError":

@@ -29,7 +29,7 @@ EXCLUSION_SECONDS = 24 * 3600.0
 class Ledger:
     """Entries of all supervisors of a run; this one belongs to workflow ``workflow_uid``."""
 
-    def __init__(self, store: ObjectStore, prefix: str, workflow_uid: str) -> None:
+    def __init__(self, store: ObjectStore, prefix: str, workflow_uid: str, workflow: str = "") -> None:
         """Read what is there and announce ourselves."""
         self._log = AppendLog(store, f"{prefix}/ledger")
         self._uid = workflow_uid
@@ -38,7 +38,7 @@ class Ledger:
         self._seq = 0
         while True:
             self._read()
-            if self._write(self._record("supervisor", {})):
+            if self._write(self._record("supervisor", {"workflow": workflow})):
                 return
 
     def _read(self) -> None:
@@ -69,7 +69,7 @@ class Ledger:
                 return
             # An entry of ours in our way is one whose answer was lost: the store failed, and it was there all the same.
             self._read()
-        quote = f"that of workflow {self.owner} has begun since"
+        quote = f"that of workflow {self._began().get('workflow') or self.owner} has begun since"
         raise StepError(Cause.FENCED, "another supervisor owns this run now", quote=quote)
 
     def is_ours(self) -> bool:

@@ -58,7 +58,8 @@ class PodView:
             message=f"no heartbeat for {silent:.0f} s" if gone else state.message,
             exit_code=state.exit_code,
             signal=state.signal,
-            time=state.time,
+            # The pods that a Job deletes after one that somebody deleted may well end before it.
+            time=min(state.time, state.deleted or state.time) if state.reason == "Deleted" else state.time,
         )
 
     def unexplained(self) -> Trouble:

@@ -500,10 +500,19 @@ def test_what_was_applied_before_a_refusal_is_told(argosy, tmp_path) -> None:
 
 def test_who_installs_a_trigger_is_told_to_push_the_code_that_it_starts(argosy, run: Path) -> None:
     run.write_text('name = "r"\nscript = "train.py"\nstorage.uri = "s3://b/s"\ndataset.uri = "s3://b/c"\n[trigger]\n')
-    with serving(Cluster(), run.parent) as kubeconfig:
-        given = ("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig))
-        code, out, err = argosy(*given, "--trigger", str(run))
-    assert code == 0, err
+    served = [*KINDS, {"name": "cronworkflows"}, {"name": "workfloweventbindings"}]
+    cluster = Cluster(objects={"/apis/argoproj.io/v1alpha1": {"resources": served}})
+    with serving(cluster, run.parent) as kubeconfig:
+        given = ("install", "-n", "research", "--apply", "--kubeconfig", str(kubeconfig), "--trigger", str(run))
+        code, out, err = argosy(*given)
+        assert code == 0, err
+        cluster.seen.clear()
+        with run.open("a") as file:
+            file.write('[trigger.event_source.sqs]\nqueue = "q"\nregion = "eu-west-1"\n')
+        refused, _, err = argosy(*given)
+    # Its CronWorkflow was applied before the EventBus was refused, and started runs.
+    assert (refused, cluster.seen) == (2, [])
+    assert "Argo Events: its CRDs eventbus, eventsources, sensors are not there; install it whole: https://" in err
     assert f"argosy compile {run} --push -o workflow.yaml" in out
     assert f"argosy events {run}" in out
 

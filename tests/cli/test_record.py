@@ -616,10 +616,11 @@ def test_what_a_fenced_supervisor_says_last_is_no_end_of_its_successors_attempt(
 
     quote = "generation 1 is over"
     events = [
-        told(0, "gang_created", "first", 1, gang="a", nnodes=2, nproc_per_node=1),
+        told(0, "gang_created", "first", 1, gang="w-aaaaaaaa-a1", nnodes=2, nproc_per_node=1),
         told(1, "restart_began", "first", 1, generation=1, restored_step=0),
+        told(8, "admission", "admit", 0, decision="start", reason="by hand"),
         told(9, "step", "first", 1, rank=0, step=102),
-        told(10, "gang_created", "second", 2, gang="b", nnodes=2, nproc_per_node=1),
+        told(10, "gang_created", "second", 2, gang="w2-bbbbbbbb-a2", nnodes=2, nproc_per_node=1),
         told(11, "restart_began", "second", 2, generation=2, restored_step=90, restored_digest="a" * 64),
         told(12, "restart_ended", "first", 1, cause="fenced", node="node-a", quote=quote, last_step=102),
         told(13, "train_ended", "first", 1, cause="fenced", exit_code=73),
@@ -630,9 +631,18 @@ def test_what_a_fenced_supervisor_says_last_is_no_end_of_its_successors_attempt(
     assert running.train_cause == ""
     ended = [*events, told(30, "train_ended", "second", 2, cause="none", exit_code=0)]
     assert [each.cause for each in build_record(ended, {"name": "w"}).restarts] == ["fenced", ""]
+    # The first one's status told what the second one did as its own, its promotion too.
+    promoted = [*ended, Event(31, "promoted", "promote", {"pointer": "production"})]
+    one, other = (
+        build_record(promoted, {"name": name, "uid": uid * 8, "phase": phase})
+        for name, uid, phase in (("w", "A", "Failed"), ("w2", "b", "Succeeded"))
+    )
+    assert [(each.cause, each.last_step) for each in one.restarts] == [("fenced", 102)]
+    assert (one.train_cause, one.promotion, one.admission) == ("fenced", None, None)
+    assert other == build_record(promoted, {"name": "w2", "uid": "", "phase": "Succeeded"})
     tally = Tally()
     lines = [tally.absorb(event) for event in events]
-    assert lines[5] == f"attempt 1: ended at step 102: fenced: node-a\n    | {quote}"
+    assert lines[6] == f"attempt 1: ended at step 102: fenced: node-a\n    | {quote}"
     assert (tally.running, tally.step) == (True, 120)
 
 

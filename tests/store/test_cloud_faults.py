@@ -145,6 +145,8 @@ def test_a_conflict_without_end_is_an_error(store: CloudStore, proxy: Any) -> No
         ("before:400:ExpiredToken", Cause.CREDENTIALS_EXPIRED, "expired"),
         ("before:503:SlowDown", Cause.S3_THROTTLE, "503 SlowDown"),
         ("before:500:InternalError", Cause.STORE_UNAVAILABLE, "500 InternalError"),
+        ("before:507:InsufficientStorage", Cause.STORE_UNAVAILABLE, "the store is full (507 InsufficientStorage)"),
+        ("before:403:QuotaExceeded", Cause.STORE_UNAVAILABLE, "the store is full (403 QuotaExceeded)"),
         ("drop", Cause.STORE_UNAVAILABLE, "did not serve"),
     ],
 )

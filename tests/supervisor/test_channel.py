@@ -308,7 +308,11 @@ def test_the_later_supervisor_owns_the_ledger(tmp_path: Path) -> None:
     with pytest.raises(StepError, match="another supervisor owns this run now"):
         first.append("ended", exit_code=73, cause="fenced")  # behind the other's entries: it ended the other's run
     second.append("gang_deleted", gang="g", attempt=1)
-    assert Ledger(store, "r/runs/a", "uid-2").excluded() == ("node-1",)
+    third = Ledger(store, "r/runs/a", "uid-2", "again-x7k2p")
+    assert third.excluded() == ("node-1",)
+    with pytest.raises(StepError) as raised:
+        second.append("gang", gang="g3", attempt=3, nnodes=2, excluded=[])
+    assert raised.value.quote == "that of workflow again-x7k2p has begun since"
 
 
 class Forgetful(FileStore):

@@ -22,6 +22,7 @@ from argosy.steps.gang.manifest import ATTEMPT_LABEL, GangManifest, read_manifes
 from argosy.steps.gang.own_pod import NODE_ID, is_evicted
 from argosy.steps.gang.pod_states import pod_state
 from argosy.steps.supervisor.pod_view import PodView
+from argosy.steps.verdict import PodFact, judge
 from argosy.steps.verdict.families.kubernetes import REASONS
 from tests.cli.api_server import FakeApi, serving
 
@@ -233,6 +234,19 @@ def test_a_pod_that_is_deleted_before_it_checked_in_is_nobodys_failure(code: int
     metadata = {"name": "p", "deletionTimestamp": "2026-11-27T16:00:30Z", "deletionGracePeriodSeconds": 30}
     state = pod_state({"metadata": metadata, "status": {"phase": "Failed", "containerStatuses": [ended]}})
     assert REASONS.get(state.reason, PodView(state, 0.0).unexplained().cause) == cause
+
+
+def test_of_pods_that_are_deleted_the_first_to_go_is_named() -> None:
+    """A person deleted node 1's pod; its Job swept the other's, which ended a second before it, and was named."""
+
+    def fact(name: str, asked: int, ended: int) -> PodFact:
+        said = {"exitCode": 76, "reason": "Error", "finishedAt": f"2026-11-28T11:00:{ended}Z"}
+        status = {"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated": said}}]}
+        metadata = {"name": name, "deletionTimestamp": f"2026-11-28T11:01:{asked}Z", "deletionGracePeriodSeconds": 60}
+        return PodView(pod_state({"metadata": metadata, "status": status}), 0.0).fact(None)
+
+    verdict = judge([], [], [fact("swept", 45, 44), fact("deleted", 41, 45)])
+    assert (verdict.cause, verdict.pod) == ("preempted_evicted", "deleted")
 
 
 def test_a_container_that_its_restarted_node_forgot_was_taken_away() -> None:

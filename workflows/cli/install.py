@@ -83,6 +83,12 @@ def _apply(api: Api, documents: list[dict[str, Any]]) -> Iterator[str]:
     """What became of each, as it does: the next may be refused. A namespace is made or left alone: others may live in
     it, under a Pod Security of their own.
     """
+    from argosy.workflows.cluster.doctor.versions import trigger
+
+    # Half a trigger starts runs already.
+    for check in trigger(api, [each for each in documents if each["apiVersion"].startswith("argoproj.io/")]):
+        if check.state == "missing":
+            raise InputError(f"--trigger: nothing is applied: {check.what}: {check.detail}; {check.remedy}")
     for document in documents:
         how = "applied"
         try:

@@ -25,7 +25,7 @@ _ELSEWHERE: Final = {
     Cause.VOLUME_MOUNT: "Check that the volume's claim exists and can be mounted on that node.",
     Cause.CONFIG_OR_RBAC: "Create the Secret, or bind the role that the message names.",
     Cause.S3_MISSING: "Check the uri.",
-    Cause.STORE_UNAVAILABLE: "Check the store's own health and the network to it.",
+    Cause.STORE_UNAVAILABLE: "Check the store's own health, its room and the network to it.",
     Cause.CREDENTIALS_EXPIRED: "Give the job a role or credentials that renew themselves.",
     Cause.CHECKPOINT_CORRUPT: "Start from the checkpoint before it. Check the storage if it returns.",
     Cause.CHECKPOINT_MISMATCH: "Start without it, or go back to the code or world size that wrote it.",
