@@ -13,6 +13,7 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_checkpoint import Guess, places, put_checkpoint
 from argosy.workflows.cli.init_elsewhere import among, left_behind, with_words, words_inside
+from argosy.workflows.cli.init_refused import tell_ways
 from argosy.workflows.cli.init_restart import Read
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
@@ -111,7 +112,7 @@ def command(
     except InputError as error:
         # What knows the facts does not know the file: its command is to be copied, not completed.
         told = re.sub(r"(?<![$\w])SCRIPT\b", lambda _: shlex.quote(str(script)), str(error))
-        more = () if opaque else words_inside(facts, again)
+        more = () if opaque else _told_more(facts, again)
         raise InputError(with_words(told, str(script), given, more)) from error
     guess.why += left_behind(facts.modules, path.resolve().parent)
     text = "\n".join(guess.lines) + "\n"
@@ -130,6 +131,12 @@ def command(
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )
+
+
+def _told_more(facts: ScriptFacts, again: Read) -> tuple[str, ...]:
+    """What a refusal is followed by: what may make it go on, and the words with which it saves where all is kept."""
+    tell_ways(facts)
+    return words_inside(facts, again)
 
 
 def _again(script: Path, given: tuple[str, ...], named: tuple[SavedAt, ...]) -> Read:

@@ -213,7 +213,7 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if facts.may_go_on:
         named = "; ".join(facts.may_go_on)
-        there = ", or write it into that file" if " of " in named else ""
+        there = ", or write it into that file" if " of " in named or "--" not in named else ""
         own = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg{there}"
         why = f"every restart may begin anew; {own}"
     if facts.loop is not None and facts.trainer is None:
