@@ -92,6 +92,14 @@ def test_an_empty_setting_that_names_what_is_loaded_is_told_of(value, told, argo
     assert (code, "checkpoint_path of c.json may make it go on" in out) == (0, told), out + err
 
 
+@pytest.mark.parametrize("line", ["checkpoint = None", "cfg.model.resume = ''"])
+def test_a_setting_that_the_script_itself_writes_down_is_told_of(line, argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(f"import config, torch\ncfg = config.Node()\n{line}\ntorch.save(x, 'o/m.pt')\n")
+    code, out, err = argosy("init", "train.py")
+    told = f"by its name {line.partition(' ')[0]} (line 3) may make it go on, which was not seen: if it does, name it"
+    assert (code, told in out) == (0, True), out + err
+
+
 COUNTED = f"""\
 {PARSER}p.add_argument('--resume')
 p.add_argument('--start_iter', default=0, type=int)

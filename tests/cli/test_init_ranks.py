@@ -121,6 +121,17 @@ def test_what_a_callback_saves_where_lightning_may_not_is_kept(read) -> None:
     assert "looks for it and goes on by itself" in said
 
 
+def test_a_trainer_of_lightnings_that_is_made_of_flags_takes_as_many_ranks_as_they_say(read) -> None:
+    """2x2 under torchrun is an error there."""
+    before = LIGHTNING.partition("Trainer(devices")[0]
+    made = f"{before}Trainer.from_argparse_args(args, callbacks=[Saver(args)]).fit(net)\n"
+    made = made.replace(
+        "p.add_argument('--devices', default='2')", "p = Trainer.add_argparse_args(p)\nimport deepspeed"
+    )
+    _, found, said = read(f"{PARSER}p.add_argument('--kind', default='')\n{made}", "--", "--devices", "4")
+    assert ranks(found) == (1, 4), said
+
+
 def test_a_checkpointer_of_fvcores_goes_on_if_it_is_asked(read) -> None:
     script = f"{PARSER}from fvcore.common.checkpoint import Checkpointer, PeriodicCheckpointer\n"
     script += "p.add_argument('--no-resume', action='store_true')\nargs = p.parse_args()\n"

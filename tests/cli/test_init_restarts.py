@@ -179,8 +179,32 @@ def test_a_state_that_no_library_wrote_and_the_switch_reads_is_kept(written: str
 def test_what_is_saved_through_a_file_that_is_open_is_the_state(init) -> None:
     after = '        with open(os.path.join(args.out, "a.pt"), "wb") as file:\n            torch.save(net, file)\n'
     before = '    if args.resume:\n        state = torch.load(open(os.path.join(args.out, "a.pt"), "rb"))\n'
-    _, said = init(RESUME, before, after=after)
-    assert "reads a.pt again" not in said
+    found, said = init(RESUME, before, after=after)
+    assert found["checkpoint"]["include"] == ["c_*.pt", "a.pt"], said  # which a restart reads
+
+
+def test_a_restart_is_read_with_its_words_and_what_it_reads_is_kept(init) -> None:
+    """``config.json`` beside the checkpoint that --resume names lies in a folder that each start makes anew."""
+    above = "import time\nfrom pathlib import Path\n"
+    before = (
+        "    if args.resume:\n        args.lr = json.load((Path(args.resume).parent / 'config.json').open('rt'))\n"
+        f"{LOAD % 'args.resume'}"
+        "    args.out = os.path.join(args.out, time.strftime('%H%M%S'))\n    os.makedirs(args.out)\n"
+        "    with open(os.path.join(args.out, 'config.json'), 'w') as file:\n        json.dump(0.1, file)\n"
+    )
+    found, said = init(RESUME, before, above=above)
+    assert found["checkpoint"]["include"] == ["*/c_*.pt", "*/config.json"], said
+    assert found["checkpoint"]["resume_args"] == ["--resume", "{newest:*/c_*.pt}"], said
+    assert "nothing was seen that reads" not in said
+
+
+@pytest.mark.parametrize("read", ["", "        state = torch.load('weights/' + os.environ['FROM'])\n"])
+def test_words_with_which_nothing_reads_what_was_saved_are_not_told_as_certain(read: str, init) -> None:
+    before = f"    if args.resume:\n        print('going on')\n{read}    os.makedirs(args.out, exist_ok=True)\n"
+    found, said = init(RESUME, before)
+    assert found["checkpoint"]["resume_args"] == ["--resume", "{newest}"]
+    assert "nothing was seen that reads what it saved" in said
+    assert "nothing was seen that reads" not in init(RESUME, f"    if args.resume:\n{LOAD % 'args.resume'}")[1]
 
 
 def test_a_small_file_is_not_what_another_function_calls_by_the_same_name(init, tmp_path) -> None:

@@ -76,6 +76,11 @@ REFUSED = {
         "Where it may save, by its name: save_folder is kept\n"
         "What may make it go on, by its name: autoresume of c.yaml\n",
     ),
+    "what goes on, where only the folder is to be said": (
+        f"{PARSER}p.add_argument('--resume_from')\n{PARSED}{STATE}'/data/m.pt')\n",
+        [],
+        "What may make it go on, by its name: --resume_from (line 3)\n",
+    ),
     "the one folder that has such a name stands in the command": (
         "import sys, engine\nengine.train(sys.argv[1:])\n",
         ["--", "c.yaml", "save_folder=kept"],

@@ -13,6 +13,8 @@ import click
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_checkpoint import Guess, places, put_checkpoint
 from argosy.workflows.cli.init_elsewhere import among, left_behind, with_words, words_inside
+from argosy.workflows.cli.init_refused import tell_ways
+from argosy.workflows.cli.init_restart import Read
 from argosy.workflows.cli.machine import gpus
 from argosy.workflows.cli.options import as_json, output, ranks_meaning
 from argosy.workflows.cli.output import emit, next_commands, typed
@@ -104,12 +106,13 @@ def command(
         guess.lines.append(f"dataset = {{ uri = {json.dumps(uri, ensure_ascii=False)} }}")
         if not dataset:
             guess.why.append((guess.lines[-1], "the script is told of this folder now"))
+    again = _again(script, given, named)
     try:
-        put_checkpoint(guess, facts, opaque, include, resume_arg, _gang(guess, facts, ranks))
+        put_checkpoint(guess, facts, opaque, include, resume_arg, _gang(guess, facts, ranks), again)
     except InputError as error:
         # What knows the facts does not know the file: its command is to be copied, not completed.
         told = re.sub(r"(?<![$\w])SCRIPT\b", lambda _: shlex.quote(str(script)), str(error))
-        more = () if opaque else words_inside(facts, lambda words: _read(script, (*given, *words), named)[0])
+        more = () if opaque else _told_more(facts, again)
         raise InputError(with_words(told, str(script), given, more)) from error
     guess.why += left_behind(facts.modules, path.resolve().parent)
     text = "\n".join(guess.lines) + "\n"
@@ -128,6 +131,16 @@ def command(
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )
+
+
+def _told_more(facts: ScriptFacts, again: Read) -> tuple[str, ...]:
+    """What a refusal is followed by: what may make it go on, and the words with which it saves where all is kept."""
+    tell_ways(facts)
+    return words_inside(facts, again)
+
+
+def _again(script: Path, given: tuple[str, ...], named: tuple[SavedAt, ...]) -> Read:
+    return lambda words: _read(script, (*given, *words), named)[0]
 
 
 def _read(

@@ -25,9 +25,7 @@ def account(facts: ScriptFacts) -> str:
 
 def to_write(facts: ScriptFacts) -> str:
     """A ``[checkpoint]`` with what is known filled in."""
-    globs = list(dict.fromkeys(each.glob for each in facts.seen_saves if each.glob))
-    inside = [each for each in globs if not each.startswith((*OUTSIDE, "*"))]
-    above = posixpath.commonpath([_fixed(each) for each in inside]) if inside and len(inside) == len(globs) else ""
+    globs, above = _globs(facts), folder_of(facts)
     names = [posixpath.relpath(each, above) for each in globs] if above else [*map(_below, globs)]
     # Of what has no ending it is not known whether it is a file or a folder.
     names += [f"{each}/**/*" for each in names if each.endswith("*") and not each.endswith("/*")]
@@ -38,6 +36,17 @@ def to_write(facts: ScriptFacts) -> str:
         lines.append(f"resume_args = {json.dumps(words)}")
     told = "" if above else f" ({FOLDER}: where it writes, below the folder that it runs in)"
     return f"What to write into run.toml{told}:" + "".join(f"\n    {line}" for line in lines)
+
+
+def _globs(facts: ScriptFacts) -> list[str]:
+    return list(dict.fromkeys(each.glob for each in facts.seen_saves if each.glob))
+
+
+def folder_of(facts: ScriptFacts) -> str:
+    """The folder that all that it saves lies in, as far as it is known; "" where it is not."""
+    globs = _globs(facts)
+    inside = [each for each in globs if not each.startswith((*OUTSIDE, "*"))]
+    return posixpath.commonpath([_fixed(each) for each in inside]) if inside and len(inside) == len(globs) else ""
 
 
 def _below(glob: str) -> str:

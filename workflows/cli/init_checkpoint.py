@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
 from argosy.workflows.cli.init_left import elsewhere, not_kept, with_its_parts
 from argosy.workflows.cli.init_refused import check_restart, is_empty, refused
+from argosy.workflows.cli.init_restart import Read, as_restarted
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
@@ -54,8 +54,9 @@ def put_checkpoint(
     include: tuple[str, ...],
     resume_arg: tuple[str, ...],
     ranks: tuple[int, int],
+    read: Read,
 ) -> None:
-    """Write ``[checkpoint]``: what was given, else what the script shows.
+    """Write ``[checkpoint]``: what was given, else what the script shows; ``read``: it, with words behind its own.
 
     Raises:
         InputError: nothing shows where it saves, or --opaque names no folder below.
@@ -63,23 +64,20 @@ def put_checkpoint(
     if opaque is None and facts.checkpointer is not None:
         return _put_checkpointer(guess, *facts.checkpointer)
     trainer = facts.trainer
-    if trainer is not None and opaque is None and trainer.folder is None:
-        if trainer.lines:
-            click.echo(f"What makes it save into one folder and go on:\n{trainer.lines}", err=True)
-        raise InputError(f"SCRIPT: {trainer.where}: {trainer.library} {trainer.lacks}; {trainer.remedy}")
-    if trainer is not None and opaque is None and (trainer.folder or "").startswith(OUTSIDE):
-        raise InputError(
-            f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
-            "in, which is all that is kept; name a folder below that one there, as in 'out'"
-        )
     if opaque is None:
-        check_restart(facts)
+        _accept(facts)
     alone, patterns, why = _saved(facts, opaque, include)
     folder = alone
     if opaque is None and trainer is None and not include and facts.loads and facts.resume_flag() is None:
         folder, patterns = with_its_parts(facts, alone, patterns)
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)
+    arguments, because = resume(facts, resume_arg, folder, patterns)
+    if trainer is None:
+        arguments, because, more = as_restarted(facts, read, arguments, because, folder, patterns)
+        if not include:
+            patterns += more
+            why += "".join(f"; {where} reads {name} again" for name, where in more.items())
     guess.lines += ["", "[checkpoint]"]
     guess.put("mode", "opaque", "the script writes its own checkpoint files")
     guess.put("path", folder, why)
@@ -107,11 +105,29 @@ def put_checkpoint(
         _completeness(guess, saved.library, () if known else (saved.rank_file,), "", ranks)
     elif ranks != (1, 1):
         _by_rank(guess, patterns, ranks)
-    arguments, because = resume(facts, resume_arg, folder, patterns)
     if arguments:
         guess.put("resume_args", arguments, because)
     else:
         guess.why.append(("no resume_args", because))
+
+
+def _accept(facts: ScriptFacts) -> None:
+    """Accept where it saves, and that it may start again there.
+
+    Raises:
+        InputError: nothing is kept of it.
+    """
+    trainer = facts.trainer
+    if trainer is not None and trainer.folder is None:
+        if trainer.lines:
+            click.echo(f"What makes it save into one folder and go on:\n{trainer.lines}", err=True)
+        raise InputError(f"SCRIPT: {trainer.where}: {trainer.library} {trainer.lacks}; {trainer.remedy}")
+    if trainer is not None and (trainer.folder or "").startswith(OUTSIDE):
+        raise InputError(
+            f"SCRIPT: {trainer.where}: {trainer.library} saves into {trainer.folder}, outside the folder that it runs "
+            "in, which is all that is kept; name a folder below that one there, as in 'out'"
+        )
+    check_restart(facts)
 
 
 def _or_elsewhere(facts: ScriptFacts, folder: str, why: str) -> str:
@@ -225,11 +241,7 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
     ):
         # With ** the newest is the folder that they lie in.
         patterns = [re.sub(r"^([^/]*\*[^/]*)/(?!\*\*)", r"\1/**/", each) for each in patterns]
-    more = {} if include else {os.path.basename(path): where for path, where in facts.beside.items()
-                               if os.path.dirname(path) == first.folder.removeprefix(".")}  # fmt: skip
-    patterns += [name for name in more if not any(fnmatchcase(name, each) for each in patterns)]
-    read = "".join(f"; {where} reads {name} again" for name, where in more.items())
-    return first.folder, patterns, f"{first.where} saves there{read}"
+    return first.folder, patterns, f"{first.where} saves there"
 
 
 def _of_our_lines(usable: list[SavedAt]) -> list[SavedAt]:

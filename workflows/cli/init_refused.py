@@ -8,7 +8,7 @@ import shlex
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import account, goes_on, resume_words, to_write, words_of
+from argosy.workflows.cli.init_account import account, folder_of, goes_on, resume_words, to_write, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.values import OUTSIDE
 
@@ -36,6 +36,12 @@ def check_restart(facts: ScriptFacts) -> None:
             f"SCRIPT: {where} ends the script if {test}, as it is in a restart, with what was saved; let it go on "
             "then, or call argosy init with the flag that does so"
         )
+
+
+def tell_ways(facts: ScriptFacts) -> None:
+    """Say what may make it go on, as far as names tell that."""
+    if facts.may_go_on and not facts.loads:
+        click.echo(f"What may make it go on, by its name: {'; '.join(facts.may_go_on)}", err=True)
 
 
 def refused(facts: ScriptFacts) -> InputError:
@@ -97,11 +103,13 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
         )
     if any(each.glob or each.flags for each in facts.seen_saves) or any(each.flags for each in facts.seen_loads):
         click.echo(f"{account(facts)}\n{to_write(facts)}{_going_on(facts)}", err=True)
-    if facts.may_save or facts.may_go_on:
-        click.echo(_by_name(facts), err=True)
+    if facts.may_save:
+        where = [f"{name} is {folder or 'not set'}" for name, folder in facts.may_save]
+        click.echo(f"Where it may save, by its name: {'; '.join(where)}", err=True)
     way = facts.resume_flag()
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in (resume_words(way) if way is not None else ()))
     inside = {each for _, each in facts.may_save if each and not each.startswith(OUTSIDE) and "$" not in each}
+    inside = {known} if (known := folder_of(facts)) not in ("", ".") else inside
     folder = shlex.quote(inside.pop()) if len(inside) == 1 else "FOLDER"
     say = f"as in `argosy init SCRIPT --opaque {folder} --include GLOB{added}`"
     if facts.variables:
@@ -121,14 +129,6 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
         f"SCRIPT: {seen}, so a killed run could not resume; name the folder (relative, as the script writes it) and "
         f"its checkpoints, {say}, or use argosy.Checkpointer in the script"
     )
-
-
-def _by_name(facts: ScriptFacts) -> str:
-    """What may say the rest, as far as names tell that."""
-    where = [f"{name} is {folder or 'not set'}" for name, folder in facts.may_save]
-    lines = ["Where it may save, by its name: " + "; ".join(where)] if where else []
-    lines += ["What may make it go on, by its name: " + "; ".join(facts.may_go_on)] if facts.may_go_on else []
-    return "\n".join(lines)
 
 
 def _going_on(facts: ScriptFacts) -> str:

@@ -13,6 +13,7 @@ from argosy.workflows.cli.init_account import STEP, account, stands_for, words_o
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import only_numbered
+from argosy.workflows.script.places import fixed
 from argosy.workflows.script.resuming import COUNTS, NUMBERED, STATE
 from argosy.workflows.script.trainer import TrainerFacts
 
@@ -37,12 +38,8 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     """The arguments, and why."""
     if given:
         return list(given), ""
-    states = [each for each in patterns if str(Path(folder, each)) not in facts.beside] or patterns
-    words, why, wanted = _words(facts, folder, states)
-    if len(states) == 1 != len(patterns):  # what lies beside it may be newer
-        of_them = f"{{newest:{states[0]}}}"
-        words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
-    words, why = _beside(facts, words, why, states)
+    words, why, wanted = _words(facts, folder, patterns)
+    words, why = _beside(facts, words, why, patterns)
     goes_on = bool(words or facts.loads)
     bare = words and facts.not_loaded
     counts_on = facts.not_loaded == STATE or (facts.counting is not None and not facts.counting.anew)
@@ -165,13 +162,13 @@ def _of_several(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[
 
 def _valued(facts: ScriptFacts, flag: Flag, folder: str, patterns: Sequence[str]) -> Way:
     """The path that a flag is given, of the one file among several where that can be told."""
-    beside, whole = [*patterns], {each.pattern for each in facts.saves if each.whole}
+    beside, whole = [*patterns], {each.pattern for each in fixed(facts.saves) if each.whole}
     late = facts.finals if whole - facts.finals else facts.finals - whole  # else the others are models only
     patterns = [each for each in patterns if each not in late] or beside
     patterns = sorted(patterns, key=lambda each: "best" in Path(each).name.lower())  # it may be an old one
     checkpoint = f"{folder}/{patterns[0] if patterns else '*'}"
     declares = f"{flag.where} declares {flag.name}"
-    numbered = [each for each in patterns if "*" in each]
+    numbered = [each for each in patterns if "*" in Path(each).name]
     apart = len(numbered) > 1 and any("resume" in each for each in facts.files - {flag.attribute})
     several = len(patterns) > 1 and bool(numbered) and (apart or not {*patterns} <= whole)
     if several and not (facts.trainer is not None and facts.trainer.unit) and flag.attribute not in facts.folders:
@@ -216,7 +213,7 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
     why = "no --resume flag, and nothing that looks for the files, was seen: every restart may begin anew"
     if facts.may_go_on:
         named = "; ".join(facts.may_go_on)
-        there = ", or write it into that file" if " of " in named else ""
+        there = ", or write it into that file" if " of " in named or "--" not in named else ""
         own = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg{there}"
         why = f"every restart may begin anew; {own}"
     if facts.loop is not None and facts.trainer is None:

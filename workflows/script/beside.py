@@ -1,66 +1,47 @@
-"""Files that a script writes beside its checkpoints and reads again: copies of a state, which one is the newest."""
+"""The files that a script opens: what its restart reads beside its checkpoints has to come back with them."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+import re
 
 from argosy.workflows.script.account import LOADERS
-from argosy.workflows.script.places import SavedAt
-from argosy.workflows.script.resuming import LOADS, resume_flag
 from argosy.workflows.script.saves import COPIES
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import temporary
 
-
-def beside(source: Source, values: Values, places: Sequence[SavedAt]) -> dict[str, str]:
-    """Path -> where it is read, of those in a folder that is saved into."""
-    folders, whole = (
-        {each.folder for each in places},
-        [str(PurePosixPath(each.folder, each.pattern)) for each in places],
-    )
-    files = [(call, *_opened(call, source)) for call in source.calls]
-    # What a switch makes it read the run before has written, in whatever way.
-    switch = resume_flag(values.flags)
-    asked = [] if switch is None or switch.takes_value else [(switch,)]
-    written = {path for call, node, writes in files if values.machine.needed(call) in ([()] if writes else asked)
-               for path in _paths(node, values)
-               if not temporary(path) and not any(fnmatchcase(path, each) for each in whole)}  # fmt: skip
-    return {path: source.where(call) for path in sorted(written) if str(PurePosixPath(path).parent) in folders
-            for call, node, writes in files
-            if node is not None and not writes and _is(node, path, source, values)}  # fmt: skip
+_GIVES_BACK = re.compile(r"(?i)^_*(re)?(load|restore|resume|from_)")
+"""So is a function called that is handed what to read."""
 
 
-def _is(node: ast.expr, path: str, source: Source, values: Values) -> bool:
-    """Whether it is that file, as far as is known: where nothing calls its function yet, by its name alone."""
-    shown = (one for each in (node, *values.bindings.origins(node)) for one in ast.walk(each)
-             if source.function_of(one) is source.function_of(node))  # fmt: skip
-    known = [*_paths(node, values)]
-    return path in known or (not known and any(PurePosixPath(path).name == plain(one) for one in shown
-                                               if isinstance(one, ast.Constant)))  # fmt: skip
+def opened(source: Source, values: Values) -> tuple[dict[str, str], frozenset[str]]:
+    """Path -> where it is read, and the paths that are written, of the calls that a run comes to."""
+    reads, writes = dict[str, str](), set[str]()
+    for call in (each for each in source.calls if values.machine.needed(each) == ()):
+        nodes, writing = _opened(call, source)
+        for path in (one for each in nodes for one in values.guesses(each) if not temporary(one)):
+            if writing:
+                writes.add(path)
+            else:
+                reads.setdefault(path, source.where(call))
+    return reads, frozenset(writes)
 
 
-def _opened(call: ast.Call, source: Source) -> tuple[ast.expr | None, bool]:
-    """The path of a file that it opens, and whether it writes it anew."""
-    name, method = last_name(call.func), isinstance(call.func, ast.Attribute)
-    if name in ("write_text", "read_text", "write_bytes", "read_bytes") and isinstance(call.func, ast.Attribute):
-        return call.func.value, name.startswith("write")
-    if name in ("savetxt", "loadtxt") and call.args:  # numpy's
-        return call.args[0], name == "savetxt"
-    if name in COPIES and len(call.args) == 2:
-        return call.args[1], True
-    if name in LOADS and call.args and source.origin(call.func).partition(".")[0] in LOADERS:
-        return call.args[0], False
-    if name != "open":
-        return None, False
-    mode = plain(argument(call, "mode", 0 if method else 1)) or "r"
-    path = call.func.value if isinstance(call.func, ast.Attribute) else argument(call, "file", 0)
-    return (path, "w" in mode) if mode[:1] in ("r", "w") else (None, False)
-
-
-def _paths(node: ast.expr | None, values: Values) -> Iterator[str]:
-    known = [] if node is None else values.guesses(node)
-    yield from (str(PurePosixPath(each)) for each in known if "*" not in each and PurePosixPath(each).suffix)
+def _opened(call: ast.Call, source: Source) -> tuple[list[ast.expr], bool]:
+    """What may be the path of a file that it opens, and whether it writes it anew."""
+    name, owner = last_name(call.func), [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    if name in ("write_text", "read_text", "write_bytes", "read_bytes"):
+        return owner, name.startswith("write")
+    if name in ("savetxt", "loadtxt"):  # numpy's
+        return call.args[:1], name == "savetxt"
+    if name in COPIES:
+        return call.args[1:2], True
+    if name == "open":
+        method = bool(owner) and not source.origin(owner[0])  # of a path; ``gzip.open`` is none
+        mode, path = plain(argument(call, "mode", 0 if method else 1)) or "r", argument(call, "file", 0)
+        nodes = owner if method else [] if path is None else [path]
+        return (nodes if mode[:1] in ("r", "w") else []), "w" in mode
+    first = 1 if source.origin(call.func).partition(".")[0] in LOADERS else None
+    given = [*call.args[:first], *(each.value for each in call.keywords)]
+    return (given if _GIVES_BACK.search(name) else []), False

@@ -62,8 +62,8 @@ class ScriptFacts:
     """Flag -> the word that makes it look for its newest checkpoint."""
     variables: tuple[str, ...] = ()
     """Variables of the environment that may say where it writes."""
-    beside: Mapping[str, str] = field(default_factory=dict)
-    """Files that it writes beside its checkpoints and reads again, and where it does."""
+    opened: tuple[Mapping[str, str], frozenset[str]] = field(default_factory=lambda: ({}, frozenset()))
+    """The files that it reads, and where it does; those that it writes itself."""
     folders: frozenset[str] = frozenset()
     """The flags that name the folder of what is loaded."""
     endings: Mapping[str, str] = field(default_factory=dict)

@@ -18,9 +18,9 @@ FOLDER = re.compile(
 """So is called what names the folder of a run, or of its checkpoints."""
 _WAY = re.compile(
     r"(?i)(^|[_.-])((auto[_-]?)?(resume|restore|restart)|continue)(?!\w*_(id|optim\w*|only)$)|"
-    r"(^|[_.-])(re)?load_(latest|path|checkpoint|ckpt|model)|^(re)?load$|^(autoresume|read_checkpoint)"
+    r"(^|[_.-])(re)?load_(latest|path|(check|chk|ck)_?(point|pnt|pt)|model)|^(re)?load$|^(autoresume|read_checkpoint)"
 )
-_FILE = re.compile(r"(?i)(^|[_.-])(checkpoint|ckpt)_?(path|file)?$")
+_FILE = re.compile(r"(?i)(^|[_.-])(check|chk|ck)_?(point|pnt|pt)_?(path|file)?$")
 """So is a setting called that names what is loaded, where it is empty."""
 _NEWEST = re.compile(r"(?i)resume|latest|continue")
 
@@ -54,6 +54,16 @@ def _declared(source: Source) -> Iterator[str]:
         if last_name(call.func) == "add_argument" and any(_WAY.search(name.lstrip("-")) for name in names):
             yield f"{max(names, key=len)} ({source.where(call)})"
     for node in source.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and not node.value.value:
+            # A setting that is written down: ``checkpoint = None``, ``cfg.model.resume = ""``.
+            target = node.targets[0]
+            own = source.function_of(node) is None if isinstance(target, ast.Name) else _is_a_setting(target)
+            if own and (_WAY.search(last_name(target)) or _FILE.search(last_name(target))):
+                yield f"{ast.unparse(target)} ({source.where(node)})"
         name = node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else ""
         if _WAY.search(name) and source.class_of(node) is not None and source.function_of(node) is None:
             yield f"{name} ({source.where(node)})"
+
+
+def _is_a_setting(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and not ast.unparse(target).startswith("self.")

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.beside import beside
+from argosy.workflows.script.beside import opened
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
@@ -133,7 +133,7 @@ def _facts(
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
         variables=output_variables(source, values.machine.calls),
-        beside={} if trainer is not None else beside(source, values, fixed(places)),
+        opened=opened(source, values),
         folders=folder_flags(source, values),
         files=file_flags(source, values),
         endings=endings(source, values),

@@ -21,6 +21,7 @@ from argosy.workflows.script.trainer import TrainerFacts, certain, resumes_by, s
 from argosy.workflows.script.values import Values
 
 _ZERO = "zero_optimization"
+_OF_FLAGS = "from_argparse_args"
 _PARTS = frozenset({"DeepSpeedStrategy", "FSDPStrategy", "ModelParallelStrategy"})
 """Whose checkpoints may be folders."""
 
@@ -61,8 +62,11 @@ def trainer_facts(source: Source, values: Values, settings: Settings, own: bool)
 
 def lightning_alone(source: Source, values: Values) -> tuple[str, int] | None:
     """Where a Trainer of Lightning's is told to save nothing, since the script does, and its devices."""
-    for call in (each for each in source.calls if last_name(each.func) == "Trainer"):
-        saves, devices = argument(call, "enable_checkpointing"), argument(call, "devices")
+    kept = [value for _, value in values.bindings.attributes.get("enable_checkpointing", [])]
+    for call in (each for each in source.calls if last_name(each.func) in ("Trainer", _OF_FLAGS)):
+        of_flags = last_name(call.func) == _OF_FLAGS
+        saves = next(iter(kept), None) if of_flags else argument(call, "enable_checkpointing")
+        devices: ast.expr | None = ast.Name(id="devices") if of_flags else argument(call, "devices")
         known = [] if saves is None else values.machine.seen.get(saves)
         told = values.machine.unpacked.get(call, {}).get("enable_checkpointing")
         if _is_false(saves) or known == [False] or told is False:

@@ -1,0 +1,69 @@
+"""The script once more, read as a restart calls it: what it reads then has to be there, and to be what was saved."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from argosy.workflows.script.facts import ScriptFacts
+from argosy.workflows.script.places import fixed
+
+Read = Callable[[tuple[str, ...]], ScriptFacts]
+UNSEEN = "; called so, nothing was seen that reads what it saved: see it go on once (--inject, below)"
+
+
+def as_restarted(
+    facts: ScriptFacts, read: Read, words: list[str], why: str, folder: str, patterns: Sequence[str]
+) -> tuple[list[str], str, dict[str, str]]:
+    """The words of a restart, and why, with a doubt where nothing reads what was saved; and what to keep beside it."""
+    again = read(_filled(words, folder, patterns)) if words else facts
+    more = _kept_too(facts, again, folder, patterns)
+    if more and len(patterns) == 1:  # what lies beside it may be newer
+        of_them = f"{{newest:{patterns[0]}}}"
+        words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
+    return words, why if not words or _reads_it(again, folder, patterns) else f"{why}{UNSEEN}", more
+
+
+def _filled(words: Sequence[str], folder: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The words with a checkpoint that may be."""
+    usual = (patterns or ["*"])[0]
+    whole = os.path.join(folder, usual) if len(patterns) == 1 and "*" not in usual else folder
+
+    def filled(word: str) -> str:
+        word = re.sub(r"\{newest:?([^}]*)\}", lambda found: os.path.join(folder, _one(found[1] or usual)), word)
+        return re.sub(r"\{step:?[^}]*\}", "1", word).replace("{path}", whole)
+
+    return (*map(filled, words),)
+
+
+def _kept_too(first: ScriptFacts, again: ScriptFacts, folder: str, patterns: Sequence[str]) -> dict[str, str]:
+    """The files beside the checkpoints that a restart reads, by their names below ``folder``, and where it does: those
+    that a run writes, and those that its first start does not read.
+    """
+    near = {str(PurePosixPath(each.folder, each.pattern).parent) for each in fixed(first.saves)}
+    known, writes = first.opened
+    found = dict[str, str]()
+    for path, where in sorted(again.opened[0].items()):
+        written = next((each for each in writes if fnmatchcase(path, each)), "" if path in known else path)
+        name = os.path.relpath(written or folder, folder)
+        plain = PurePosixPath(name).suffix and "*" not in PurePosixPath(name).name
+        if written and plain and str(PurePosixPath(written).parent) in near and not _is_of(name, patterns):
+            found[name] = where
+    return found
+
+
+def _reads_it(again: ScriptFacts, folder: str, patterns: Sequence[str]) -> bool:
+    """Whether a restart was seen to read a file of a checkpoint, or its folder."""
+    return any(_is_of(os.path.relpath(path, folder), [*patterns, *map(_one, patterns)]) for path in again.opened[0])
+
+
+def _one(pattern: str) -> str:
+    """What may be called so; for all files of a folder the folder."""
+    return pattern.removesuffix("/**/*").replace("[0-9]", "").replace("*", "1")
+
+
+def _is_of(name: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatchcase(name, each) for each in patterns)
