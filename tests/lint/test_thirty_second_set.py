@@ -160,3 +160,8 @@ def test_a_success_policy_needs_an_indexed_job() -> None:
     job += "  template: {spec: {restartPolicy: Never, containers: [{name: t, image: r/x:1}]}}\n"
     assert said(job) == [("GANG019", "error")]
     assert said(job.replace("  completions", "  completionMode: Indexed\n  completions")) == []
+
+
+@pytest.mark.parametrize(("comment", "found"), [("shutdownAfterJobFinishes: false", False), ("later", True)])
+def test_a_field_that_a_comment_names_is_left_out_on_purpose(comment: str, found: bool) -> None:
+    assert (("RESTART033", "warning") in said(f"# {comment}\n" + fill(RAYJOB, ""))) is found
