@@ -129,6 +129,8 @@ def test_mpirun_without_hosts_stays_in_its_pod(hosts: str, gang: bool) -> None:
         ("torchrun train.py", "tee a", True),
         ("python count.py", "python -c 1", False),
         ("python train.py", "tee a", True),
+        ("mpirun -np 2 all_reduce_perf -b 8", "tee a", False),
+        ("mpirun -np 2 a.out", "tee a", True),
     ],
 )
 def test_what_another_program_reads_is_no_log(command: str, follower: str, told: bool) -> None:
@@ -139,16 +141,6 @@ def test_what_another_program_reads_is_no_log(command: str, follower: str, told:
 def test_a_sketch_of_a_page_is_no_error(text: str) -> None:
     head = "" if text.startswith("[") else "apiVersion: v1\nkind: Pod\n"
     assert said(head + text if head else text + "apiVersion: v1\nkind: Pod\n")[:1] == [("YAML001", "warning")]
-
-
-@pytest.mark.parametrize(
-    ("gpus", "size", "told"), [(8, "1000Mi", True), (8, "1Gi", False), (4, "1000Mi", False), (4, "64Mi", True)]
-)
-def test_shared_memory_is_counted_by_the_gpus(gpus: int, size: str, told: bool) -> None:
-    text = POD + fill(GPUS, "torchrun, train.py").replace("gpu: 8", f"gpu: {gpus}")
-    text += "      volumeMounts: [{name: s, mountPath: /dev/shm}]\n"
-    text += f"  volumes: [{{name: s, emptyDir: {{medium: Memory, sizeLimit: {size}}}}}]"
-    assert ("MEM022" in {rule for rule, _ in said(text)}) == told
 
 
 def test_a_no_break_space_is_named() -> None:

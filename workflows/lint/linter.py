@@ -28,15 +28,14 @@ _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
 _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
-_OF_TRAININGS: Final = (
-    *("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "MEM022", "RESTART", "SEC013", "STORE015", "STORE016"),
-)
+_OF_TRAININGS: Final = (*("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART", "SEC013", "STORE015", "STORE016"),)
 """What harms a training is a note for a pod that nothing calls one."""
 
 
-# What an author left out says a comment, too; ytt's comments write values.
+# What an author left out says a comment, too, or a line of three dots; ytt's comments write values.
 _SKETCH: Final = re.compile(
-    r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)|(?:^|[ \t])#@(?:[ \t]|\w+/)", re.MULTILINE
+    r"^[ \t]*(?:- )?(?:#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)|\.\.\.[ \t]*$)|(?:^|[ \t])#@(?:[ \t]|\w+/)",
+    re.MULTILINE,
 )
 
 
@@ -106,6 +105,8 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     part = finding.file in templates or (document is not None and bundle.is_patch(document))
                     most = min(_most(problem.node, finding.rule), _lower(finding.level, part))
                     most = Level.NOTE if id(problem.node.yaml) in bundle.written_over else most
+                    if most is Level.WARNING and _decided(problem.node, lines[finding.file]):
+                        most = Level.NOTE
                     unused = id(document) in idle or _PROPOSAL.search(finding.file) is not None
                     if most is Level.WARNING and unused and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
@@ -118,6 +119,12 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
         joined = _joined(found)
         draft = cause[2] in never and joined.level is Level.WARNING
         yield replace(joined, level=Level.NOTE) if draft else joined
+
+
+def _decided(node: Node, lines: Sequence[str]) -> bool:
+    """Whether a field is missing that a comment names: its author knows of it."""
+    told = re.compile(rf"#.*\b{re.escape(str(node.key))}\b") if node.key and not node.exists else None
+    return told is not None and any(map(told.search, lines))
 
 
 def _lower(level: Level, part: bool) -> Level:

@@ -20,13 +20,16 @@ _SHAPES: Final = re.compile(
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|(?<=wandb login )[0-9a-f]{40}"
 )
 _TO_REPLACE: Final = re.compile(
-    r"[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|SECRET|[Xx*.-]+|(?i:password|change[-_]?me|your[-_].*)"
-)  # HF_TOKEN: "YOUR_HF_TOKEN"; a password that is "password" keeps nothing from anyone
+    r"[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|SECRET|[Xx*.-]+|(?i:your[-_].*)"
+    r"|(?i:(?:(?:change|me|my|your|some|this|test|demo|example|sample|local|dev|default|guest|user|root|admin|minio|mysql"
+    r"|postgres|redis|mlflow|grafana|airflow|db|api|access|secret|pass|password|token|key|value|string|here"
+    r"|\d{1,4})[-_ .@!]*)+)"
+)  # HF_TOKEN: "YOUR_HF_TOKEN", "minio123": what everyone tries first keeps nothing from anyone
 _OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
 """What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
 _WORDS: Final = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _EMPTY: Final = re.compile(
-    r"true|false|none|null|0|1|empty|dummy|unused|no[tn]?[-_ ]?(needed|used|required|set|key)|n/?a|", re.I
+    r"true|false|yes|no|none|null|0|1|empty|dummy|unused|no[tn]?[-_ ]?(needed|used|required|set|key)|n/?a|", re.I
 )
 
 

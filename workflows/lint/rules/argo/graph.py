@@ -8,6 +8,7 @@ from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.schema.fields import fields_of
 from argosy.workflows.manifests.argo_templates import BODIES, ArgoWorkflow, Call, Template
 
 _STATES: Final = ("Succeeded", "Failed", "Errored", "Skipped", "Omitted", "Daemoned", "AnySucceeded", "AllFailed")
@@ -115,7 +116,9 @@ def _states(call: Call) -> Iterator[Problem]:
 
 @rule("ARGO029", Level.ERROR, on=ArgoWorkflow)
 def one_body(workflow: ArgoWorkflow) -> Iterator[Problem]:
-    """A template is one thing."""
+    """A template is one thing; a workflow whose templates all have none is a page's, about something else."""
+    keys = {key for each in workflow.templates for key in each.node.entries}
+    excerpt = not keys & {*BODIES} and keys <= {*fields_of("ArgoprojV1alpha1WorkflowSpecTemplateDefaults")}
     for template in workflow.templates:
         held = [key for key in BODIES if template.node[key].exists]
         if len(held) != 1 and not template.node["templateRef"] and not template.node["template"]:
@@ -123,4 +126,5 @@ def one_body(workflow: ArgoWorkflow) -> Iterator[Problem]:
                 template.node["name"] or template.node,
                 f"the template {template.name!r} has {' and '.join(held) or 'no body'}, and Argo wants exactly one",
                 f"give it one of {', '.join(BODIES[:8])}",
+                level=Level.WARNING if excerpt else None,
             )

@@ -31,6 +31,7 @@ def entrypoint(workflow: ArgoWorkflow) -> Iterator[Problem]:
                 node,
                 f"{key}: {node.text!r} is no template of this workflow, which Argo refuses",
                 _near(node.text, workflow.named),
+                level=None if workflow.templates else Level.WARNING,  # a page shows the rest elsewhere
             )
     if not workflow.spec["entrypoint"] and workflow.document.kind in ("Workflow", "CronWorkflow"):
         yield Problem(

@@ -42,7 +42,8 @@ def unknown_input(workflow: ArgoWorkflow) -> Iterator[Problem]:
 
 def _judged(workflow: ArgoWorkflow) -> list[Template]:
     """The templates whose variables are known; one inside a task also sees those of the template around it."""
-    return [each for each in workflow.templates if each.name] if workflow is not None and workflow.resolved else []
+    whole = workflow is not None and workflow.resolved and any(each.kind for each in workflow.templates)
+    return [each for each in workflow.templates if each.name] if whole else []
 
 
 def _own_tags(template: Template) -> Iterator[Tag]:

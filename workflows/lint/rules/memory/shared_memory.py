@@ -19,7 +19,6 @@ from argosy.workflows.manifests.ranks import IDLE
 from argosy.workflows.manifests.training import named_training
 
 _DEV_SHM: Final = "/dev/shm"
-_ENOUGH: Final = 1 << 30
 _TALKS: Final = re.compile(r"distributed|DataLoader|parallel|accelerat|spawn|nccl|jax|tensorflow", re.IGNORECASE)
 _WORKERS: Final = ("num-workers", "workers", "dataloader-num-workers", "num-data-workers", "data-workers")
 
@@ -148,20 +147,6 @@ def eats_the_limit(container: Container) -> Iterator[Problem]:
             + (": full, it leaves nothing for the process" if size >= limit else ""),
             "raise the memory limit by the size of the volume, or lower sizeLimit",
         )
-
-
-@rule("MEM022", Level.WARNING, on=Container)
-def too_small(container: Container) -> Iterator[Problem]:
-    """NCCL alone wants a GiB between the GPUs of a node."""
-    for path, volume in _memory_volumes(container):
-        size = quantity(volume["sizeLimit"].text)
-        gpus = 8 if container.gpus is None else min(container.gpus, 8)
-        if path == _DEV_SHM and size is not None and gpus > 1 and size < _ENOUGH * gpus // 8:
-            yield Problem(
-                volume["sizeLimit"],
-                f"/dev/shm of {volume['sizeLimit'].text} for several GPUs: NCCL's buffers between them do not fit",
-                "give it 1Gi at least, and what the DataLoader workers hold besides",
-            )
 
 
 @rule("MEM004", Level.WARNING, on=Container)
