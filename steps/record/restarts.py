@@ -36,6 +36,10 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
         training = next((event for event in ends if each.began <= event.time < end and _speaks(event, writer)), None)
         if each.ended is None and training is not None:
             found[index] = _ended_with_training(each, training)
+        after = found[index + 1] if index + 1 < len(found) else None
+        if after is not None and found[index].ended is None and after.restored_digest and after.restored_at is None:
+            # Its last save was committed when nobody was left to write that down.
+            found[index] = replace(found[index], last_step=max(each.last_step, after.restored_step))
     return tuple(_as_it_counts(found))
 
 

@@ -232,7 +232,9 @@ def way_on(record: RunRecord, index: int) -> str:
     if after.restored_step == 0 and not after.restored_digest:
         begin = "from scratch, because no verified checkpoint existed"
     else:
-        begin = f"from step {after.restored_step}, the newest verified checkpoint ({short(after.restored_digest)})"
+        damaged = after.cause == Cause.CHECKPOINT_CORRUPT  # it was verified as it was written
+        which = "newest checkpoint, which was found damaged" if damaged else "newest verified checkpoint"
+        begin = f"from step {after.restored_step}, the {which} ({short(after.restored_digest)})"
     sentence = f"Started again on {kind}{pause}, {begin}."
     if after.skipped:
         named = ", ".join(short(digest) for digest in after.skipped)

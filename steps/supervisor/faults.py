@@ -65,7 +65,7 @@ class Faults:
         own = [injection for injection in own if restores or injection.phase != "restore"]
         if not own:
             return None
-        first = min(own, key=lambda injection: injection.step)
+        first = min(own, key=_order)
         given.add(first)
         if first.fault == CORRUPT:
             return {**first.as_fault(), "fault": "kill", "rank": 0}
@@ -111,7 +111,7 @@ class Faults:
 
     def said(self, event: Mapping[str, Any], log: RunLog) -> None:
         """launch says that it carried out a fault (for ``corrupt-shard`` the damage comes later, in :meth:`after`)."""
-        for injection in sorted(self._due, key=lambda item: item.step):
+        for injection in sorted(self._due, key=_order):
             fault = "kill" if injection.fault == CORRUPT else injection.fault
             if (fault, self._teller(injection), injection.phase) != (
                 event.get("fault"), event.get("rank"), event.get("phase", ""),
@@ -139,6 +139,11 @@ class Faults:
         log.append("injected", fault=injection.fault, step=max(injection.step, step), asked=injection.text, **given)
         log.flush()
         return True
+
+
+def _order(injection: Injection) -> tuple[int, int]:
+    """In which those of one rank come, one in each start."""
+    return injection.step, injection.seconds
 
 
 def _rank(injection: Injection) -> int | None:

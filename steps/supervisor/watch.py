@@ -195,7 +195,7 @@ class Watch:
     def has_trouble(self, now: float, timeouts: Timeouts) -> bool:
         """Whether something failed, fell silent or hangs."""
         failed = any(view.has_failed for view in self._pods.values())
-        wrong = bool(self._strange or self._silent(now, timeouts.heartbeat) or self._losses.trouble())
+        wrong = bool(self._hung or self._strange or self._silent(now, timeouts.heartbeat) or self._losses.trouble())
         return failed or wrong or self._moved_away is not None or self._hangs(now, timeouts)
 
     def _silent(self, now: float, seconds: float) -> list[PodView]:

@@ -597,6 +597,18 @@ def test_the_line_of_an_attempts_end_tells_the_step_that_the_summary_does(steps,
     assert lines[-1].startswith(f"attempt 1: ended at step {reached}: unknown")
 
 
+def test_an_attempt_that_was_cut_off_came_as_far_as_the_checkpoint_that_the_next_found_of_it(story) -> None:
+    """Reached step 27, it was said, and the next began from step 30."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 27, 1.0, 1.0)
+    again = {"restored_step": 30, "restored_digest": "a" * 64}
+    story.at(40.0, "restart_began", attempt=2, restart=0, generation=2, **again)
+    record = story.record("Running", None)
+    assert record.restarts[0].last_step == 30
+    assert lost_words(record) == ""
+
+
 def test_epochs_of_the_files_are_not_said_to_be_of_so_many_batches(story) -> None:
     """netG_epoch_11.pth, and "[11/12][30/40] Loss_D: 0.5"."""
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)

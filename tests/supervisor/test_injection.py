@@ -118,3 +118,14 @@ def test_a_fault_is_told_at_the_step_it_came_after_and_not_where_it_was_asked_fo
     faults.said({**told, "phase": "", "step": 23}, log)  # its rank prints no step: it goes by what the others report
     log.close()
     assert [event.fields["step"] for event in read_events(store, "run")] == [23]
+
+
+def test_of_two_faults_by_time_the_earlier_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The later was given out first, and the second start was over before the earlier one's time had come."""
+    monkeypatch.setenv(env.LOCAL_DIR, str(tmp_path))
+    faults = Faults([parse("kill:rank=0@seconds=7"), parse("kill:rank=0@seconds=5")], 1, 1, None, 5.0)
+    told = faults.for_node(0, restores=False)
+    assert told is not None
+    assert told["seconds"] == 5
+    faults.said({**told, "step": 3}, RunLog(open_store(tmp_path.as_uri()), "run", "train"))
+    assert faults.left() == ["kill:rank=0@seconds=7"]

@@ -149,6 +149,7 @@ def test_acting_takes_a_stall_for_a_hang_and_a_false_alarm_comes_once() -> None:
     assert not told.hangs_after(119)
     told.now += 121
     told.watch.see_hang(told.now)
+    assert told.hangs_after(1)  # and is one, though no pause of 122 seconds will be any more
     told.restart()
     told.steps(5, 1.0)
     assert not told.hangs_after(600)
@@ -173,6 +174,8 @@ def test_a_real_hang_is_named_by_the_runs_own_pace(rig: Rig) -> None:
     (stall,) = rig.events("stalled")
     assert stall.fields["step"] == 100
     assert stall.fields["seconds"] >= 2
+    # The ranks had been ended for their stacks, and the next start waited until ten times as long had passed.
+    assert rig.events("restart_ended")[0].time - stall.time < 15
 
 
 def test_the_pace_of_steps_says_nothing_of_the_time_before_the_first_one() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import Any
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.injection import CORRUPT, SUPERVISOR_KILL, Injection
 from argosy.steps.record.facts import RunRecord
+from argosy.steps.record.injected import Injected
 from argosy.steps.record.meaning import injected_in
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.story import began_again, ending, lost_in
@@ -42,7 +45,8 @@ def judge(fault: Injection, record: RunRecord, end: int) -> Judged:
         return Judged(fault.text, record.workflow, "", None, 0, wrong or "it did not happen")
     index = max((number for number, each in enumerate(record.restarts) if each.began <= seen.time), default=0)
     told = record.restarts[index]
-    if fault.fault == SUPERVISOR_KILL and not told.failed:
+    first = _first(record, index)
+    if fault.fault == SUPERVISOR_KILL and (first or not told.failed):
         return Judged(fault.text, record.workflow, "nothing: training went on", None, 0, wrong)
     steps = [point.time for each in record.restarts[index + 1 :] for point in each.points if point.time > seen.time]
     nothing = fault.fault == CORRUPT and not _saved_before(record, record.restarts[index + 1 :])
@@ -51,15 +55,27 @@ def judge(fault: Injection, record: RunRecord, end: int) -> Judged:
         record.workflow,
         f"{ending(told)}, no checkpoint to damage yet" if nothing else ending(told),
         min(steps) - seen.time if steps else None,
-        lost_in(record, index),
+        _lost(record, index) if first is seen or first is None else 0,
         wrong or _blamed_wrongly(record, index) or _resumed_wrongly(fault, record, index),
     )
 
 
+def _first(record: RunRecord, index: int) -> Injected | None:
+    """Of several faults in one start (a node that is reclaimed trains on for its grace) the first one counts; a start
+    outlives its supervisor.
+    """
+    return next((each for each in injected_in(record, index) if each.fault != SUPERVISOR_KILL), None)
+
+
+def _lost(record: RunRecord, index: int) -> int:
+    """What went with attempt ``index``, and with those after it that found nothing but a damaged checkpoint."""
+    later = record.restarts[index + 1 :]
+    damaged = list(takewhile(lambda each: each.cause == Cause.CHECKPOINT_CORRUPT, later))
+    return sum(lost_in(record, at) for at in range(index, index + 1 + len(damaged)))
+
+
 def _blamed_wrongly(record: RunRecord, index: int) -> str:
-    """Of several faults in one start (a node that is reclaimed trains on for its grace) the first one counts."""
-    told = record.restarts[index]
-    first = next((each for each in injected_in(record, index) if each.fault != SUPERVISOR_KILL), None)
+    told, first = record.restarts[index], _first(record, index)
     if first is None:
         return ""
     if first.rank is not None and told.rank != first.rank:
