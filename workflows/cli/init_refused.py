@@ -109,7 +109,7 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     way = facts.resume_flag()
     added = "".join(f" --resume-arg={shlex.quote(word)}" for word in (resume_words(way) if way is not None else ()))
     inside = {each for _, each in facts.may_save if each and not each.startswith(OUTSIDE) and "$" not in each}
-    inside = {known} if (known := folder_of(facts)) not in ("", ".") else inside
+    inside = {known} if (known := folder_of(facts)) not in ("", ".") and not is_empty(known) else inside
     folder = shlex.quote(inside.pop()) if len(inside) == 1 else "FOLDER"
     say = f"as in `argosy init SCRIPT --opaque {folder} --include GLOB{added}`"
     if facts.variables:

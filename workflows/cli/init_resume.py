@@ -216,6 +216,8 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
         there = ", or write it into that file" if " of " in named or "--" not in named else ""
         own = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg{there}"
         why = f"every restart may begin anew; {own}"
+    if facts.skipped_turns:
+        why = f"{facts.skipped_turns} leaves out each turn whose file is there: a restart takes only the others again"
     if facts.loop is not None and facts.trainer is None:
         return Way([], why, lines=True)
     told = f". {account(facts)}" if facts.seen_loads else ""
