@@ -19,6 +19,7 @@ from argosy.workflows.script.trainer import TrainerFacts
 
 OURS = "argosy.pt"
 """So is the file called of the lines that make a script go on."""
+TO_WRITE = ". For it to go on write"
 LAST = re.compile(
     r"(((checkpoint|ckpt|model)[-_])?(last|latest|current)|checkpoint|ckpt)([-_]?(checkpoint|ckpt|model))?\.\w+(\.tar)?"
 )
@@ -229,7 +230,7 @@ def _lines_of(facts: ScriptFacts, folder: str) -> str:
     if facts.loop is None or facts.trainer is not None:
         return ""
     lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
-    return f". For it to go on write, and call argosy init again:\n{lines}"
+    return f"{TO_WRITE}, and call argosy init again:\n{lines}"
 
 
 def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]) -> Way:
