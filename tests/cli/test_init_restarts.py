@@ -203,7 +203,7 @@ def test_words_with_which_nothing_reads_what_was_saved_are_not_told_as_certain(r
     before = f"    if args.resume:\n        print('going on')\n{read}    os.makedirs(args.out, exist_ok=True)\n"
     found, said = init(RESUME, before)
     assert found["checkpoint"]["resume_args"] == ["--resume", "{newest}"]
-    assert "nothing was seen that reads what it saved" in said
+    assert "nothing was seen that reads what it saved: see it go on once (--inject, below). For it to go on" in said
     assert "nothing was seen that reads" not in init(RESUME, f"    if args.resume:\n{LOAD % 'args.resume'}")[1]
 
 

@@ -81,6 +81,12 @@ REFUSED = {
         [],
         "What may make it go on, by its name: --resume_from (line 3)\n",
     ),
+    "a switch that what is loaded does not ask for": (
+        f"{PARSER}p.add_argument('--resume', action='store_true')\n{PARSED}tracker.init(args.resume)\n"
+        f"if c.path:\n    torch.load(c.path)\n{STATE}os.path.join(unknown(), 'm.pt'))\n",
+        [],
+        'include = ["m.pt"]\nWhat may make it go on, by its name: --resume (line 3)\n',
+    ),
     "the one folder that has such a name stands in the command": (
         "import sys, engine\nengine.train(sys.argv[1:])\n",
         ["--", "c.yaml", "save_folder=kept"],

@@ -35,6 +35,12 @@ CASES = {
         f"{TURN.replace('    ', '        ')}        hook(epoch)\nrun(keep)\n",
         ("o", ["m.pt"], SAME, "--resume with a value\n"),
     ),
+    "folds of which those are left out that are done": (
+        f"{TORCH}{MADE}for fold in range(5):\n    path = f'o/fold{{fold}}.pt'\n    if os.path.exists(path):\n"
+        f"        continue\n    for epoch in range(9):\n{TURN.replace('    ', '        ')}"
+        "    torch.save(model.state_dict(), path)\n",
+        ("o", ["fold*.pt"], None, "line 11 leaves out each turn whose file is there: a restart takes only the others"),
+    ),
     "the best, and each": (
         f"{RESUMED}for epoch in range(first, args.epochs):\n{TURN}    {SAVE}    if loss < best:\n        {SAVE}",
         ("o", ["m.pt"], SAME, "--resume with a value\n"),

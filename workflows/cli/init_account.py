@@ -63,6 +63,8 @@ def _fixed(glob: str) -> str:
 def goes_on(facts: ScriptFacts) -> list[str]:
     """The words that make it go on, as far as they are known; [] for none."""
     flag = facts.resume_flag()
+    if flag is not None and not flag.takes_value and not any(flag in each.flags for each in facts.seen_loads):
+        flag = None if facts.seen_loads else flag  # what is loaded does not ask for it
     told = (one for each in facts.seen_loads for one in each.flags
             if one.takes_value and not one.default and OF_MODEL.search(one.attribute))  # fmt: skip
     flag = flag or next(told, None)

@@ -8,7 +8,7 @@ import shlex
 import click
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.cli.init_account import account, folder_of, goes_on, resume_words, to_write, words_of
+from argosy.workflows.cli.init_account import account, folder_of, goes_on, to_write, words_of
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.values import OUTSIDE
 
@@ -106,10 +106,9 @@ def _unknown(facts: ScriptFacts, seen: str, saves: bool) -> InputError:
     if facts.may_save:
         where = [f"{name} is {folder or 'not set'}" for name, folder in facts.may_save]
         click.echo(f"Where it may save, by its name: {'; '.join(where)}", err=True)
-    way = facts.resume_flag()
-    added = "".join(f" --resume-arg={shlex.quote(word)}" for word in (resume_words(way) if way is not None else ()))
+    added = "".join(f" --resume-arg={shlex.quote(word)}" for word in goes_on(facts))
     inside = {each for _, each in facts.may_save if each and not each.startswith(OUTSIDE) and "$" not in each}
-    inside = {known} if (known := folder_of(facts)) not in ("", ".") else inside
+    inside = {known} if (known := folder_of(facts)) not in ("", ".") and not is_empty(known) else inside
     folder = shlex.quote(inside.pop()) if len(inside) == 1 else "FOLDER"
     say = f"as in `argosy init SCRIPT --opaque {folder} --include GLOB{added}`"
     if facts.variables:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from argosy.workflows.cli.init_resume import TO_WRITE
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.places import fixed
 
@@ -24,7 +25,10 @@ def as_restarted(
     if more and len(patterns) == 1:  # what lies beside it may be newer
         of_them = f"{{newest:{patterns[0]}}}"
         words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
-    return words, why if not words or _reads_it(again, folder, patterns) else f"{why}{UNSEEN}", more
+    if words and not _reads_it(again, folder, patterns):
+        first, lines, rest = why.partition(TO_WRITE)
+        why = f"{first}{UNSEEN}{lines}{rest}"
+    return words, why, more
 
 
 def _filled(words: Sequence[str], folder: str, patterns: Sequence[str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from argosy.workflows.script.trainer import TrainerFacts
 
 OURS = "argosy.pt"
 """So is the file called of the lines that make a script go on."""
+TO_WRITE = ". For it to go on write"
 LAST = re.compile(
     r"(((checkpoint|ckpt|model)[-_])?(last|latest|current)|checkpoint|ckpt)([-_]?(checkpoint|ckpt|model))?\.\w+(\.tar)?"
 )
@@ -216,6 +217,8 @@ def _by_script(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> Way:
         there = ", or write it into that file" if " of " in named or "--" not in named else ""
         own = f"by its name {named} may make it go on, which was not seen: if it does, name it with --resume-arg{there}"
         why = f"every restart may begin anew; {own}"
+    if facts.skipped_turns:
+        why = f"{facts.skipped_turns} leaves out each turn whose file is there: a restart takes only the others again"
     if facts.loop is not None and facts.trainer is None:
         return Way([], why, lines=True)
     told = f". {account(facts)}" if facts.seen_loads else ""
@@ -227,7 +230,7 @@ def _lines_of(facts: ScriptFacts, folder: str) -> str:
     if facts.loop is None or facts.trainer is not None:
         return ""
     lines = facts.loop.lines(str(Path(folder, OURS)), facts.end)
-    return f". For it to go on write, and call argosy init again:\n{lines}"
+    return f"{TO_WRITE}, and call argosy init again:\n{lines}"
 
 
 def _of_model(facts: ScriptFacts, flag: Flag, where: str, folder: str, patterns: Sequence[str]) -> Way:

@@ -42,16 +42,27 @@ def loaded(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
             return source.where(call)
         if name in (*_SEARCHES, _NEWEST) and _is_searched(call, values, wholes) and not _leads_nowhere(call, source):
             return source.where(call)
-        asked = _path_words(call)
-        if not (name in _LOOKS and _is_read_then(call, source)) and not (
-            name in _TRIES and _may_miss(call, source, values)
-        ):
-            continue
-        for glob in (glob for each in asked for glob in values.guesses(each)):
-            parts = PurePosixPath(glob).parts
-            if any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts)) for whole in wholes):
-                return source.where(call)
+        looks = name in _LOOKS and _is_read_then(call, source)
+        if (looks or (name in _TRIES and _may_miss(call, source, values))) and _names_one(call, values, wholes):
+            return source.where(call)
     return ""
+
+
+def skipped(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
+    """Where each turn of a loop, as a fold, is left out whose file is there already; "" for nowhere."""
+    wholes = _wholes(values, places)
+    for node in (each for each in source.nodes if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Continue)):
+        looks = (call for call in ast.walk(node.test) if isinstance(call, ast.Call) and last_name(call.func) in _LOOKS)
+        if any(values.machine.needed(call) == () and _names_one(call, values, wholes) for call in looks):
+            return source.where(node)
+    return ""
+
+
+def _names_one(call: ast.Call, values: Values, wholes: Sequence[PurePosixPath]) -> bool:
+    """Whether what it is asked of is a file that is saved."""
+    known = [PurePosixPath(glob).parts for each in _path_words(call) for glob in values.guesses(each)]
+    return any(len(parts) == len(whole.parts) and all(map(fnmatchcase, parts, whole.parts))
+               for parts in known for whole in wholes)  # fmt: skip
 
 
 def barred(source: Source, values: Values, places: Sequence[SavedAt]) -> tuple[str, str] | None:

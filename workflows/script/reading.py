@@ -18,7 +18,7 @@ from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.fields import fields
 from argosy.workflows.script.flags import Flag, declared, of_call
 from argosy.workflows.script.given import by_place, given
-from argosy.workflows.script.going_on import asked_beside, barred, loaded, removed
+from argosy.workflows.script.going_on import asked_beside, barred, loaded, removed, skipped
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.keras_lines import keras_lines
 from argosy.workflows.script.lines import LONG, Loop, loop_of
@@ -104,8 +104,7 @@ def _facts(
     reached = [*source.calls]
     flags, settings, told, values = _followed(source, arguments, folder, cwd, environ, ())
     source.calls = _come_to(source, {*reached, *values.machine.calls})
-    places, unclear = saves(source, values)
-    ranks = spread(source, values)
+    (places, unclear), ranks = saves(source, values), spread(source, values)
     trainer = trainer_facts(source, values, settings, any(each.whole and not each.unless for each in places))
     loads, whole = loaded(source, values, (*fixed(places), *named)), goes_on(source)
     loop, bare = _loop(source, values, ranks), loop_of(source, values, False, bare=True)
@@ -117,6 +116,7 @@ def _facts(
         checkpointer=_checkpointer(source),
         init_from=_init_from(source),
         loads=loads,
+        skipped_turns=skipped(source, values, fixed(places)),
         removed=removed(source, values, fixed(places)),
         barred=barred(source, values, (*fixed(places), *_of(trainer))),
         end=_end({each.attribute: each.default for each in flags} | told, source, trainer is not None, loop),
