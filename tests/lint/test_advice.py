@@ -164,3 +164,12 @@ spec:
 def test_a_secret_of_rays_entrypoint_stands_in_the_manifest_too(value: str, expected: list[int]) -> None:
     found = lint([read_text(fill(RAY, value).encode(), "x.yaml")])
     assert [each.line for each in found if each.rule == "SEC016"] == expected
+
+
+def test_a_credential_in_the_address_of_what_ray_serves() -> None:
+    text = fill(RAY, "${KEY}").replace("RayJob", "RayService").replace("runtimeEnvYAML", "serveConfigV2")
+    text = text.replace("rayClusterSpec", "rayClusterConfig").replace(
+        "${KEY}", f"https://a:ghp_{'a1B2' * 9}@example.com/a.zip"
+    )
+    found = lint([read_text(text.encode(), "x.yaml")])
+    assert [(each.rule, each.level) for each in found if each.rule == "SEC016"] == [("SEC016", Level.ERROR)]

@@ -75,7 +75,7 @@ def test_what_is_not_known_or_is_no_gang_may_back_off(text: str, instead: str) -
 )
 def test_a_pytorchjob(text: str, instead: str, expected: set[str]) -> None:
     assert text in PYTORCH
-    manifest = PYTORCH.replace(text, instead)
+    manifest = PYTORCH.replace(text, instead).replace("train.py", "train.py, --backend=nccl")
     if "elasticPolicy" in instead:
         manifest = manifest.replace("restartPolicy: Never", "restartPolicy: OnFailure")
     assert rules(manifest, "RESTART", "REND") == expected

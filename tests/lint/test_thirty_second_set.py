@@ -19,7 +19,14 @@ def test_a_proposal_sketches_an_api_and_no_run(folder: str, expected: list[tuple
 
 @pytest.mark.parametrize(
     ("value", "found"),
-    [("password", False), ("changeMe", False), ("minio123", False), ("'yes'", False), ("pass-w0rd9", True)],
+    [
+        ("password", False),
+        ("changeMe", False),
+        ("minio123", False),
+        ("__DB_PASSWORD__", False),
+        ("'yes'", False),
+        ("pass-w0rd9", True),
+    ],
 )
 def test_a_password_that_everyone_tries_first_keeps_nothing(value: str, found: bool) -> None:
     assert said(f"{POD}      env: [{{name: DB_PASSWORD, value: {value}}}]\n") == [("SEC016", "warning")] * found
@@ -130,6 +137,7 @@ RANK = (
     [
         ("gloo", "train-master-0", []),
         ("nccl", "train-master-0", [("RESTART002", "warning")]),
+        ("mpi", "train-master-0", []),
         ("gloo", "localhost", [("REND030", "warning")]),
         ("gloo", "'3'", []),
     ],

@@ -15,13 +15,10 @@ FOLDER = Path(__file__).parent / "vendors"
 FILES = sorted(FOLDER.glob("*.yaml"))
 KNOWN: dict[str, list[str]] = {
     # No queue and no PodGroup: a recipe for one cluster with one user.
-    "aws-efa-nccl-mpijob.yaml": ["GANG012"],
     "aws-efa-pytorchjob.yaml": ["GANG012"],
     "aws-p5-efa-pytorchjob-fsdp.yaml": ["GANG012"],
     # Workers only and no elasticPolicy: the Training Operator's source sets nobody's address then.
     "envsubst-eks-pytorchjob.yaml": ["REND011"],
-    # Two slices under Recreate.
-    "oci-b200-roce-host-mpijob.yaml": ["GANG012"],
 }
 
 

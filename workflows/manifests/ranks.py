@@ -59,6 +59,9 @@ def may_train(workload: Workload, bundle: Bundle) -> bool:
     processes = [process for each in containers for process in bundle.processes(each)]
     if processes and {process.program for process in processes} <= IDLE:
         return False
+    launched = [each.words for each in processes if trains(each.words, each.program)]
+    if launched and all(any(word.endswith("_perf") for word in words) for words in launched):
+        return False  # nccl-tests, which somebody watches
     if workload.family == "other":  # what is started again when it ends serves, unless its script is named a training
         return any(named_training(process.words) for process in processes)
     if workload.family not in ("job", "pod") or workload.gpus != 0:

@@ -20,7 +20,7 @@ _SHAPES: Final = re.compile(
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|(?<=wandb login )[0-9a-f]{40}"
 )
 _TO_REPLACE: Final = re.compile(
-    r"[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|SECRET|[Xx*.-]+|(?i:your[-_].*)"
+    r"__\w+__|[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|SECRET|[Xx*.-]+|(?i:your[-_].*)"
     r"|(?i:(?:(?:change|me|my|your|some|this|test|demo|example|sample|local|dev|default|guest|user|root|admin|minio|mysql"
     r"|postgres|redis|mlflow|grafana|airflow|db|api|access|secret|pass|password|token|key|value|string|here"
     r"|\d{1,4})[-_ .@!]*)+)"

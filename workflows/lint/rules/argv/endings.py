@@ -29,13 +29,8 @@ def _training(container: Container) -> Iterator[tuple[Node, Sequence[Command], i
     """(the script, its commands, index of the last one that trains); nothing where no shell runs a training."""
     if container.script is not None and not container.init:
         found = commands(container.script.text)
-        numbers = (number for number in range(len(found) - 1, -1, -1) if _trains(found[number].words))
+        numbers = (number for number in range(len(found) - 1, -1, -1) if trains(found[number].words))
         yield from ((container.script, found, number) for number in islice(numbers, 1))
-
-
-def _trains(words: Sequence[str]) -> bool:
-    """Whether it is a training; of nccl-tests, which somebody watches, the exit code is not what counts."""
-    return trains(words) and not any(word.endswith("_perf") for word in words)
 
 
 def stops_at_errors(found: Sequence[Command], container: Container) -> bool:

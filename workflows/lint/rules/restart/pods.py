@@ -27,9 +27,10 @@ def _meets_anew(role: Role, bundle: Bundle) -> bool:
     return found is not None and meets_anew(found[1], found[0], bundle)
 
 
-def _gloo(role: Role) -> bool:
+def _without_nccl(workload: Workload, role: Role) -> bool:
     """Whether the ranks talk by gloo: its connections break, so that all fail, are started again and meet anew."""
-    return any("gloo" in node.text for each in role.pod.containers for node in each.argv)
+    words = " ".join(node.text for each in role.pod.containers for node in each.argv)
+    return "gloo" in words or (workload.gpus == 0 and "nccl" not in words)
 
 
 def _in_place(workload: Workload) -> bool:
@@ -77,7 +78,7 @@ def replica_policy(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
             f"{role.name}: {written}: the operator starts the failed pod again and no other, and the ranks that were "
             "left wait for it until NCCL's timeout",
             "write restartPolicy: Never and start the whole job again, or use elasticPolicy, or a JobSet",
-            level=Level.NOTE if workload.gpus == 0 and _gloo(role) else None,
+            level=Level.NOTE if _without_nccl(workload, role) else None,
         )
 
 

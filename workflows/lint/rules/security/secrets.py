@@ -32,7 +32,12 @@ def in_environment(container: Container) -> Iterator[Problem]:
             _REMEDY,
             level=Level.ERROR if live else Level.WARNING,
         )
-    yield from _in_runtime_env(container.pod.document.spec["runtimeEnvYAML"])
+    spec = container.pod.document.spec
+    yield from _in_runtime_env(spec["runtimeEnvYAML"])
+    served = secret_value(spec["serveConfigV2"].text)
+    if served:  # in the address of an archive, say
+        message = f"a credential that looks live stands in the manifest ({shown(served)})"
+        yield Problem(spec["serveConfigV2"], message, _REMEDY, level=Level.ERROR, inside=served)
 
 
 @also("SEC016", on=Document)
