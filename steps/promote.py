@@ -106,7 +106,8 @@ def _rolled_back(pointer: Pointer, args: PromoteArgs) -> Promotion:
             return own
         stack = standing(history)
         if len(stack) < 2:
-            raise InputError(f"pointer {args.pointer!r}: nothing was promoted before {len(stack)} entry to go back to")
+            last = f"what it is at now, {stack[0].digest[:12]}, was the first" if stack else "nothing was ever promoted"
+            raise InputError(f"pointer {args.pointer!r}: there is nothing to go back to: {last}")
         current, target = stack[-1], stack[-2]
         if args.checkpoint_digest not in (current.digest, target.digest):
             there = f"it is at {current.digest[:12]}, and before it was at {target.digest[:12]}"

@@ -93,9 +93,10 @@ def test_what_the_script_does_by_itself_is_not_replayed() -> None:
 
 @pytest.mark.torch
 def test_a_run_is_broken_as_another_was(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(SCRIPT)
+    """With the arguments that it was given: without them this one ends before the step of the failure."""
+    (tmp_path / "train.py").write_text(SCRIPT.replace("80", "int((sys.argv + ['16'])[1])"))
     (tmp_path / "run.toml").write_text(RUN.format(args="").partition("[evaluation]")[0])
-    first = run(tmp_path, "--inject", "kill:rank=1@step=20")
+    first = run(tmp_path, "--inject", "kill:rank=1@step=20", "-p", 'args=["80"]', "--run-id", "its-own")
     done = argosy(tmp_path, "replay", str(first["workflow"]), "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     again = dict(json.loads(done.stdout))

@@ -31,6 +31,11 @@ def test_a_field_has_description_type_default_and_unit() -> None:
             assert "seconds" in description, path
 
 
+def test_a_default_is_said_as_it_is() -> None:
+    assert explain_field("trigger.marker").endswith('default: ["_SUCCESS", "_READY", ".manifest.json"]')
+    assert explain_field("secrets").endswith("default: []")
+
+
 def test_a_table_lists_its_fields() -> None:
     text = explain_field("gang.resources")
     assert all(f"  {name} " in text for name in ("cpu", "memory", "gpu", "gpu_resource"))

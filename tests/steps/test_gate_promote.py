@@ -147,6 +147,7 @@ def test_rollback_goes_back_one_by_one(pods: Any) -> None:
     assert promote(pods, "back-2", B, rollback=True).outputs["promoted-digest"] == A
     told = promote(pods, "back-3", A, rollback=True)
     assert (told.code, told.outputs) == (2, {})
+    assert "nothing to go back to: what it is at now, aaaaaaaaaaaa, was the first" in told.err
     assert [entry["digest"] for entry in history(pods)] == [A, B, C, B, A]
     assert [entry["rollback"] for entry in history(pods)] == [False, False, False, True, True]
     assert history(pods)[-1]["previous"] == B
@@ -156,3 +157,4 @@ def test_rollback_goes_back_one_by_one(pods: Any) -> None:
 def test_nothing_to_roll_back(pods: Any) -> None:
     told = promote(pods, "back", A, rollback=True)
     assert (told.code, told.err.count("\n")) == (2, 1)
+    assert "nothing to go back to: nothing was ever promoted" in told.err

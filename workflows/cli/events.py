@@ -16,6 +16,7 @@ from argosy.workflows.cli.options import as_json, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import open_embedded
 from argosy.workflows.cli.source import Source, from_toml, from_yaml, is_toml
+from argosy.workflows.cluster.store import open_run_store
 
 if TYPE_CHECKING:
     from argosy.steps.events.journal import Decision, Journal
@@ -45,7 +46,9 @@ def command(words: tuple[str, ...], last: int, as_json: bool, state_dir: Path) -
 
     uri, run = _words(words)
     source, store_uri, name = _run(run)
-    journal = Journal(open_embedded(store_uri, source.document if source else {}, state_dir), name)
+    document = source.document if source else None
+    store = open_run_store(store_uri, {}, "") if document is None else open_embedded(store_uri, document, state_dir)
+    journal = Journal(store, name)
     if uri:
         return _why(journal, source, uri, as_json)
     decisions = journal.newest(last)

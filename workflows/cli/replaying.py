@@ -10,6 +10,8 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.options import as_json, run_id, state_dir
 from argosy.workflows.cli.run_folder import find_run
 
+_OF_THAT_RUN_ALONE = ("run-id", "resume-from", "event")
+
 
 @click.command()
 @run_id
@@ -25,7 +27,8 @@ def command(run_id: str | None, file: Path | None, as_json: bool, state_dir: Pat
 
     RUN_ID is a run of this machine, or the uri of a run's place in a store, a cluster's too. Each failure in its event
     log becomes a real fault at the same step on the same rank or node; what the script does by itself needs no help.
-    Exit code: that of argosy run.
+    What a run of this machine was given by -p is given again; of one in a store it is not known: argosy run FILE
+    --replay RUN -p … says it. Exit code: that of argosy run.
 
     \b
     Example:
@@ -34,14 +37,15 @@ def command(run_id: str | None, file: Path | None, as_json: bool, state_dir: Pat
     """
     from argosy.workflows.cli.run import command as run
 
-    templates: tuple[Path, ...] = ()
+    given, templates = tuple[str, ...](), tuple[Path, ...]()
     if run_id is None or "://" not in run_id:
         folder = find_run(state_dir, run_id)
         run_id = folder.name
+        given = tuple(each for each in folder.given() if each.partition("=")[0] not in _OF_THAT_RUN_ALONE)
         if file is None:
             file, templates = folder.path / "workflow.yaml", folder.templates()
     elif file is None:
         raise InputError(f"replay {run_id}: a store does not hold a run's YAML; name it: --file workflow.yaml")
-    given = {"file": file, "replay": run_id, "new": True, "templates": templates}
-    code: int = click.get_current_context().invoke(run, **given, as_json=as_json, state_dir=state_dir)
+    words = {"file": file, "replay": run_id, "new": True, "given": given, "templates": templates}
+    code: int = click.get_current_context().invoke(run, **words, as_json=as_json, state_dir=state_dir)
     return code

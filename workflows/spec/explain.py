@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 import typing
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -102,7 +103,7 @@ def default_words(info: FieldInfo) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return "[]"
+        return json.dumps(value)
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 

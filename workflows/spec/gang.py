@@ -18,10 +18,10 @@ from argosy.workflows.spec.table import Table
 from argosy.workflows.spec.texts import (
     Bytes,
     KubeName,
-    LabelKey,
     LabelValue,
     Line,
     ModuleName,
+    NamedLabel,
     QueueName,
     WholeNumber,
     quantity,
@@ -129,7 +129,7 @@ class Gang(Table):
         "warn: the run's log and report say so. enforce: a node that is named is left out of the next gang, and what "
         "blames no node ends the start too (docs/preflight.md).",
     )
-    node_selector: dict[LabelKey, LabelValue] = Field(
+    node_selector: dict[NamedLabel, LabelValue] = Field(
         default={}, description="Labels that the gang's nodes must have: label = value."
     )
     tolerations: tuple[Toleration, ...] = Field(

@@ -12,7 +12,7 @@ from argosy.workflows.fabric.profile import OWN_VOLUMES
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.storage import is_below
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import KubeName, LabelKey, LabelValue, Line, check_literal
+from argosy.workflows.spec.texts import KubeName, LabelValue, Line, NamedLabel, check_literal
 
 _DEEPEST = 12
 
@@ -85,11 +85,11 @@ class Volume(Table):
 class Pod(Table):
     """``[gang.pod]``: what the gang's pods have besides what argosy gives them."""
 
-    labels: dict[LabelKey, LabelValue] = Field(
+    labels: dict[NamedLabel, LabelValue] = Field(
         default={},
         description="Labels of all pods of the run; those that the affinity selects by, and Kueue's, the gang's only.",
     )
-    annotations: dict[LabelKey, Annotated[str, AfterValidator(check_literal)]] = Field(
+    annotations: dict[NamedLabel, Annotated[str, AfterValidator(check_literal)]] = Field(
         default={}, description="Annotations of the gang's pods."
     )
     affinity: KubeObject = Field(

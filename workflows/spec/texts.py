@@ -195,6 +195,8 @@ LabelKey = Annotated[
         317,
     ),
 ]
+NamedLabel = Annotated[LabelKey, Field(min_length=1)]
+"""A key of a table of labels; alone a label may be left out."""
 LabelValue = Annotated[
     str,
     _pattern(

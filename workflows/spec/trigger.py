@@ -50,7 +50,7 @@ class Trigger(Table):
         "quiet_seconds; count, bytes: the dataset has grown by so much since the last start; schedule: at these times, "
         "if there is anything new.",
     )
-    marker: tuple[Line, ...] = Field(
+    marker: tuple[Annotated[Line, Field(min_length=1)], ...] = Field(
         default=("_SUCCESS", "_READY", ".manifest.json"),
         description="Names of markers; one that begins with a dot is the end of a name.",
         min_length=1,

@@ -17,7 +17,11 @@ from argosy.workflows.cli.output import emit, next_commands, say
 
 @click.command()
 @click.argument("run", required=False, shell_complete=known_runs)
-@click.option("--keep", type=click.IntRange(min=1), help="How many of the newest complete ones stay (required).")
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    help="How many of the newest complete ones stay, beside pinned ones (required).",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @as_json
 @state_dir

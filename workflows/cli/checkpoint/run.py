@@ -16,6 +16,7 @@ from argosy.steps.record.heard import going_on, last_sign
 from argosy.steps.record.wording import duration, short
 from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.run_folder import RunFolder, find_run, not_running
+from argosy.workflows.cluster.store import open_run_store
 
 ALIVE_SECONDS = 180.0
 """A run whose last sign of life is younger may still be training; three times the interval of a heartbeat."""
@@ -84,6 +85,9 @@ def _in_store(run: str) -> CheckpointedRun:
     uri = run if "://" in run else Path(run).resolve().as_uri()
     found = CheckpointedRun(run, CheckpointStore(open_store(uri, retry_seconds=PERSON_SECONDS), ""))
     if found.store.log.read(1) is None:
+        root, *place = uri.rsplit("/", 3)
+        if "://" in run and place[1:2] == ["runs"]:
+            open_run_store(root, {}, "")  # a volume that this machine does not have is told of by its name
         remedy = "name the folder or uri of one run, which ends in /NAME/runs/RUN_ID"
         raise InputError(f"RUN {run!r}: no commit log (log/0000000001.json) there; {remedy}")
     return found

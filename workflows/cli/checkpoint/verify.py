@@ -20,8 +20,8 @@ from argosy.workflows.cli.output import emit, next_commands, say
 
 
 @click.command()
-@click.argument("run", required=False, shell_complete=known_runs)
-@click.argument("checkpoint", nargs=-1)
+@click.argument("run", required=False, metavar="[RUN", shell_complete=known_runs)
+@click.argument("checkpoint", nargs=-1, metavar="[CHECKPOINT]...]")
 @as_json
 @state_dir
 def command(run: str | None, checkpoint: tuple[str, ...], as_json: bool, state_dir: Path) -> int:
