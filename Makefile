@@ -22,11 +22,11 @@ demo: $(READY) ## a two-node run on this machine: killed, resumed, evaluated, ga
 	@$(BIN)/python -m examples.demo
 
 # What collects first leaves bytecode, which six workers would each make for themselves; so does what DDP and Ray import
-# as they are used. Types are checked by one process for half a minute: beside the tests.
+# as they are used: 14 s of CPU, once an environment. Types are checked by one process for half a minute: beside the tests.
 test: $(READY) style ## checks and tests, then those on a real cluster (root)
 	@$(MAKE) --no-print-directory types & types=$$!; \
-	$(BIN)/pytest -q --collect-only --ignore=tests/cluster -p no:cacheprovider >/dev/null 2>&1; \
-	$(BIN)/python -c "import torch._dynamo, ray.train.torch, moto.server" >/dev/null 2>&1; \
+	[ -e .venv/.compiled ] || { $(BIN)/pytest -q --collect-only --ignore=tests/cluster -p no:cacheprovider; \
+	$(BIN)/python -c "import torch._dynamo, ray.train.torch, moto.server"; touch .venv/.compiled; } >/dev/null 2>&1; \
 	bash scripts/in_memory.sh bash scripts/tests.sh -n 6 --ignore=tests/cluster -m "not variant"; tests=$$?; \
 	wait $$types || { echo "make types failed: see above"; exit 1; }; exit $$tests
 	@if reason=$$($(BIN)/python -m tests.cluster able); then bash scripts/tests.sh tests/cluster -m "not variant" -n 2 \

@@ -26,7 +26,6 @@ class Joined:
     """What a rank needs to know of the gang for every save."""
 
     rank: int
-    world_size: int
     generation: int
     token: str
 
@@ -79,7 +78,7 @@ def join(writer: Writer, ranks: Ranks, terms: Terms, claimed: Callable[[], Claim
     record = checked(ranks.broadcast(record))
     if "input" in record:
         raise InputError(record["input"])
-    joined = Joined(ranks.rank, ranks.world_size, int(record["generation"]), str(record["token"]))
+    joined = Joined(ranks.rank, int(record["generation"]), str(record["token"]))
     wrong: InputError | None = None
     outcome: Record = {}
     try:

@@ -66,11 +66,6 @@ class Writer:
             env=child_environ(**{env.CHECKPOINT_WRITER: "1"}),
         )
 
-    @property
-    def ended(self) -> bool:
-        """Whether it has hung up."""
-        return self._lines.ended
-
     def send(self, record: Record, payload: Sequence[bytes] = ()) -> None:
         """Say something.
 

@@ -123,9 +123,9 @@ class Api:
             if error.status != 404:
                 raise
 
-    def delete(self, kind: Kind, name: str, *, propagation: str = "Background", patience: float | None = None) -> None:
+    def delete(self, kind: Kind, name: str, *, patience: float | None = None) -> None:
         """Delete it; a missing one is no error."""
-        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         try:
             self._patiently("DELETE", kind.path(self.namespace, name), body=body, patience=patience)
         except ApiError as error:

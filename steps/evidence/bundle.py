@@ -37,11 +37,6 @@ class Bundle:
         self._files: list[tuple[str, bytes]] = []
         self._index: list[dict[str, Any]] = []
 
-    @property
-    def names(self) -> list[str]:
-        """Of the files that are in it."""
-        return [name for name, _ in self._files]
-
     def add(self, name: str, content: str | bytes) -> None:
         """A file, or its end; an empty one is left out."""
         data = content.encode(errors="replace") if isinstance(content, str) else content

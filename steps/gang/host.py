@@ -34,7 +34,6 @@ class GangRecord:
 
     name: str
     attempt: int
-    nnodes: int
     deleted: bool
 
 

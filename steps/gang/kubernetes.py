@@ -181,7 +181,6 @@ class KubernetesHost:
             GangRecord(
                 name=each["metadata"]["name"],
                 attempt=int(each["metadata"]["labels"][ATTEMPT_LABEL]),
-                nnodes=pod_count(each),
                 deleted=gone > 0,
             )
             for each, gone in self._workloads.seen()

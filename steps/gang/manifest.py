@@ -49,12 +49,6 @@ class GangManifest:
         return runtime_of(self.workload)
 
     @property
-    def pods(self) -> Mapping[str, Any]:
-        """The document that holds the pods' templates: the workload, where no other does."""
-        found: Mapping[str, Any] = self.runtime.pods_in(self.documents)
-        return found
-
-    @property
     def placement(self) -> Literal["none", "native", "kueue", "volcano", "coscheduling", "kai"]:
         """Who makes the placement all-or-nothing."""
         if self.runtime.name == "volcano":

@@ -161,7 +161,6 @@ class ProcessHost:
             GangRecord(
                 name=record["name"],
                 attempt=record["attempt"],
-                nnodes=len(record["pods"]),
                 deleted=(self._gangs / record["name"] / "deleted.json").exists(),
             )
             for record in records

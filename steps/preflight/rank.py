@@ -112,7 +112,7 @@ class Checks:
                 places = {each: self._node(each) for each in whom}
                 where = {each: (found["address"], found["port"]) for each, found in places.items()}
                 store.set(f"unreached/{place.node}", json.dumps(reach.unreached(whom, where)))
-                self._all_nodes("dialled")
+                self._all_nodes_dialled()
         if place.rank != 0:
             return None
         nodes = [self._node(number) for number in range(place.nodes)]
@@ -129,11 +129,11 @@ class Checks:
     def _node(self, number: int) -> dict[str, Any]:
         return dict(json.loads(self._store.get(f"node/{number}")))
 
-    def _all_nodes(self, what: str) -> None:
+    def _all_nodes_dialled(self) -> None:
         """Wait until every node got here: a node that is being dialled must not close its door."""
-        if self._store.add(what, 1) == self._place.nodes:
-            self._store.set(f"{what}/all", "1")
-        self._store.wait([f"{what}/all"], LIMIT)
+        if self._store.add("dialled", 1) == self._place.nodes:
+            self._store.set("dialled/all", "1")
+        self._store.wait(["dialled/all"], LIMIT)
 
     def _measured(self, found: Gathered | None) -> Gathered | None:
         place = self._place

@@ -167,8 +167,8 @@ def _admission(events: Sequence[Event]) -> Admission | None:
     event = _last(events, "admission")
     if event is None:
         return None
-    decision, reason, came = (text(event.fields, key) for key in ("decision", "reason", "event"))
-    return Admission(decision, reason, came, local=event.fields.get("local") is True)
+    decision, reason = (text(event.fields, key) for key in ("decision", "reason"))
+    return Admission(decision, reason, local=event.fields.get("local") is True)
 
 
 def _staging(events: Sequence[Event]) -> tuple[NodeStaging, ...]:
@@ -192,15 +192,11 @@ def _node_staging(node: str, events: list[Event]) -> NodeStaging:
         merged.update(event.fields)
     seconds = number(merged, "seconds") or 0.0
     began = min(events[0].time, ends[-1].time - seconds) if ends else events[0].time
-    done = whole(merged, "bytes") or 0
     return NodeStaging(
         node=node,
         began=began,
         ended=ends[-1].time if ends else None,
-        objects=whole(merged, "objects") or 0,
-        objects_total=whole(merged, "objects_total") or 0,
-        bytes=done,
-        bytes_total=whole(merged, "bytes_total") or done,
+        bytes=whole(merged, "bytes") or 0,
         fetched_bytes=whole(merged, "fetched_bytes") or 0,
         seconds=seconds,
     )

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from argosy.steps.record.reading import text, whole
+from argosy.steps.record.reading import whole
 from argosy.steps.record.wording import size
 from argosy.steps.runlog import Event
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of one start: where it lies in the store, and how much it is."""
+    """Of one start: how much it is."""
 
     attempt: int
     restart: int
-    prefix: str
-    files: int
     bytes: int
 
     @property
@@ -32,7 +30,4 @@ def evidence_of(events: Sequence[Event]) -> tuple[Evidence, ...]:
 
 
 def _evidence(event: Event) -> Evidence:
-    attempt, restart, files, nbytes = (
-        whole(event.fields, name) or 0 for name in ("attempt", "restart", "files", "bytes")
-    )
-    return Evidence(attempt, restart, text(event.fields, "prefix"), files, nbytes)
+    return Evidence(*(whole(event.fields, name) or 0 for name in ("attempt", "restart", "bytes")))

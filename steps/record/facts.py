@@ -39,10 +39,7 @@ class NodeStaging:
     node: str
     began: float
     ended: float | None
-    objects: int
-    objects_total: int
     bytes: int
-    bytes_total: int
     fetched_bytes: int
     seconds: float
 
@@ -83,11 +80,10 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Admission:
-    """Whether the workflow was let in: ``start`` or ``duplicate``; ``event`` is what started it, "" for a person."""
+    """Whether the workflow was let in: ``start`` or ``duplicate``."""
 
     decision: str
     reason: str
-    event: str
     local: bool = False  # by the engine of one machine
 
 

@@ -20,7 +20,12 @@ def kept_until(restarts: Sequence[Restart], index: int) -> int:
     here, later = restarts[index], restarts[index + 1 :]
     if not later and here.failed:
         return here.base if here.saved_told is None else here.saved_told
-    return max(here.base, min([here.last_step, *(_continued(here, each) for each in later)]))
+    kept = here.last_step
+    for each in later:
+        if kept <= here.base:  # of hundreds of restarts each is compared with each
+            break
+        kept = min(kept, _continued(here, each))
+    return max(here.base, kept)
 
 
 def _continued(here: Restart, later: Restart) -> int:
@@ -52,9 +57,9 @@ def lost_at_end_of(restarts: Sequence[Restart], index: int) -> int:
         return lost_steps(restarts, index)
     lost = 0
     for at, each in enumerate(restarts[: index + 1]):
-        if each.points and _continued(each, restarts[index + 1]) < each.last_step:
+        if each.points and (left := _continued(each, restarts[index + 1])) < each.last_step:
             before = each.last_step if at == index else kept_until(restarts[: index + 1], at)
-            lost += max(0, before - kept_until(restarts[: index + 2], at))
+            lost += max(0, before - max(each.base, left))
     return lost
 
 

@@ -22,7 +22,6 @@ class Restart:
     attempt: int
     """Number of the gang."""
     restart: int
-    generation: int | None
     began: float
     ended: float | None
     restored_step: int

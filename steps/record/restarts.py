@@ -163,7 +163,6 @@ def _restart(
     return Restart(
         attempt=attempt,
         restart=restart,
-        generation=whole(began.fields, "generation"),
         began=began.time,
         ended=ended.time if ended else None,
         restored_step=restored,

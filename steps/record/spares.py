@@ -17,7 +17,6 @@ _ANEW = ("gang_deleted", "gang_created", "restart_began", "train_ended")
 class TakeOver:
     """A node of a restart that another pod became."""
 
-    time: float
     attempt: int
     restart: int
     node_rank: int
@@ -82,7 +81,7 @@ def spares_of(events: Sequence[Event]) -> Spares:
 
 def _take_over(event: Event) -> TakeOver:
     attempt, restart, rank = (whole(event.fields, name) or 0 for name in ("attempt", "restart", "node_rank"))
-    return TakeOver(event.time, attempt, restart, rank, text(event.fields, "node"), text(event.fields, "from_node"))
+    return TakeOver(attempt, restart, rank, text(event.fields, "node"), text(event.fields, "from_node"))
 
 
 def standing_line(event: Event) -> str:

@@ -17,7 +17,6 @@ SHOWN = 4
 class Transport:
     """The last word of one node of a gang in one restart."""
 
-    time: float
     attempt: int
     restart: int
     node: str
@@ -46,7 +45,6 @@ def transports_of(events: Sequence[Event]) -> tuple[Transport, ...]:
 def _transport(event: Event) -> Transport:
     fields = event.fields
     return Transport(
-        time=event.time,
         attempt=whole(fields, "attempt") or 0,
         restart=whole(fields, "restart") or 0,
         node=text(fields, "node"),

@@ -43,11 +43,6 @@ class TensorFacts:
     placement: str = ""
     """The words of ``held``, for comparing ranks."""
 
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return prod(self.shape) * self.itemsize
-
 
 @dataclass(frozen=True)
 class Piece:

@@ -53,11 +53,6 @@ class Layout:
     tensors: Mapping[str, Any]
     """The ``tensors`` of state.json: type, shape and pieces of every tensor, over all ranks."""
 
-    @property
-    def size(self) -> int:
-        """Bytes of this rank's files."""
-        return sum(file.size for file in self.files)
-
 
 def layout_of(tensors: Mapping[str, Any], rank: int, world_size: int) -> Layout:
     """What ``rank`` of ``world_size`` writes of ``tensors`` (as :func:`argosy.steps.state.tree.encode` names them).

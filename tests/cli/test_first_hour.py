@@ -169,7 +169,7 @@ def test_a_checkpoint_comes_back_verified_into_a_folder_of_its_own(folder: Path)
 def test_a_shell_completes_the_runs_of_this_machine(folder: Path, verb: str) -> None:
     words = f"argosy {verb} fir"
     shell = {"_ARGOSY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    done = subprocess.run([ARGOSY], cwd=folder, env={**os.environ, **shell}, capture_output=True, text=True)
+    done = starts.argosy(folder, env={**os.environ, **shell})
     (run,) = (folder / ".argosy" / "runs").iterdir()
     assert (done.stdout, done.stderr) == (f"plain,{run.name}\n", "")
 
@@ -203,10 +203,8 @@ def test_the_report_is_opened_in_the_browser_that_is_named(folder: Path, tmp_pat
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
     browser.chmod(0o755)
-    done = subprocess.run(
-        [ARGOSY, "open", "one", "--json"], cwd=folder, env={**os.environ, "BROWSER": f"{browser} %s"}, check=True,
-        capture_output=True, text=True,
-    )  # fmt: skip
+    done = starts.argosy(folder, "open", "one", "--json", env={**os.environ, "BROWSER": f"{browser} %s"})
+    assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["shown"]
     assert (tmp_path / "opened").read_text() == f"{Path(told['report']).absolute().as_uri()}\n"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import starts
+
 ARGOSY = str(Path(sys.executable).parent / "argosy")
 TRAIN = """\
 import os, sys, time
@@ -44,9 +46,7 @@ include = ["snap_*.npz"]
 
 def argosy(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ARGOSY")}
-    return subprocess.run(
-        [ARGOSY, *argv], cwd=folder, env=clean, capture_output=True, text=True, timeout=120, check=False
-    )
+    return starts.argosy(folder, *argv, env=clean)
 
 
 @pytest.fixture(scope="module")

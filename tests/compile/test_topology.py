@@ -10,7 +10,6 @@ import yaml
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.gang.manifest import check_manifest, pod_spec
-from argosy.steps.gang.runtimes import runtime_of
 from argosy.steps.gang.spot import on_demand, read_spot
 from argosy.workflows.gang.documents import gang_yaml
 from argosy.workflows.spec.placement import RUNTIMES
@@ -39,7 +38,7 @@ def refused(**gang: Any) -> str:
 def test_kueue_is_told_by_annotations_of_the_pods(runtime: str) -> None:
     made = documents(runtime=runtime, placement="kueue", queue="q", topology={"required": RACK})
     manifest = check_manifest(made, "x")
-    for template in runtime_of(manifest.pods).templates(manifest.pods):
+    for template in manifest.runtime.templates(manifest.runtime.pods_in(manifest.documents)):
         assert template["metadata"]["annotations"] == {"kueue.x-k8s.io/podset-required-topology": RACK}
         assert "affinity" not in template["spec"]
 
@@ -81,14 +80,15 @@ def test_a_gang_that_leaves_spot_nodes_is_neither_drawn_to_them_nor_let_onto_the
     )
     manifest = check_manifest(made, "x")
     before = json.dumps(made)
-    taints = [each.get("key") for each in pod_spec(manifest.pods)["tolerations"]]
-    assert pod_spec(manifest.pods)["nodeSelector"] == {"pool": "a", SPOT["label"]: "true"}
+    spec = pod_spec(manifest.runtime.pods_in(manifest.documents))
+    taints = [each.get("key") for each in spec["tolerations"]]
+    assert spec["nodeSelector"] == {"pool": "a", SPOT["label"]: "true"}
     assert SPOT["label"] in taints
     spot = read_spot(json.dumps({"value": "true", "preemptions": 3, **SPOT}))
     assert spot is not None
     left = on_demand(manifest, spot)
     assert json.dumps(list(manifest.documents)) == before
-    for template in left.runtime.templates(left.pods):
+    for template in left.runtime.templates(left.runtime.pods_in(left.documents)):
         pod = template["spec"]
         assert pod["nodeSelector"] == {"pool": "a"}
         assert [each.get("key") for each in pod["tolerations"]] == [key for key in taints if key != SPOT["label"]]

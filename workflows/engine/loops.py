@@ -41,16 +41,16 @@ def _items(step: dict[str, Any]) -> list[str]:
         return [json_text(text) for text in sequence.texts(step["withSequence"])]
     except ExpressionError:
         # A loop whose condition is false already needs no items.
-        if _runs(step, unknown=True):
+        if _may_run(step):
             raise
         return []
 
 
-def _runs(step: dict[str, Any], *, unknown: bool) -> bool:
+def _may_run(step: dict[str, Any]) -> bool:
     try:
         return should_execute(str(step.get("when") or ""))
     except ExpressionError:
-        return unknown
+        return True
 
 
 def _parameter_items(text: str) -> list[str]:
@@ -87,7 +87,7 @@ def _names(item: str) -> dict[str, str]:
 
 
 def _one(body: dict[str, Any], index: int, item: str, values: dict[str, str | None]) -> dict[str, Any]:
-    if _runs(body, unknown=True):
+    if _may_run(body):
         substitution = Substitution({**values, **_names(item)}, EVERYTHING)
     else:
         # It will never run, so that nothing in it needs a value.

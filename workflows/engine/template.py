@@ -78,7 +78,7 @@ def _execute(
         template = with_defaults(op.document.spec, template)
         local = _local_names(op, name, holder, template)
         template = processed(template, arguments, op.globals, local, op.document.configs)
-        call = _Call(op, name, template, scope, own_scope, boundary, hooked, str(template.get("name") or ""))
+        call = _Call(op, name, template, own_scope, boundary, hooked, str(template.get("name") or ""))
     except (LookupError, TemplateError, ExpressionError) as error:
         _refuse(op, node, name, scope, boundary, hooked, str(error))
         raise TemplateError(str(error)) from None
@@ -106,11 +106,11 @@ class _Call:
     """One execution of a processed template."""
 
     def __init__(
-        self, op: Operation, name: str, template: dict[str, Any], scope: str, own_scope: str,
+        self, op: Operation, name: str, template: dict[str, Any], own_scope: str,
         boundary: str, hooked: bool, template_name: str,
     ) -> None:  # fmt: skip
         self.op, self.name, self.template = op, name, template
-        self.scope, self.own_scope = scope, own_scope
+        self.own_scope = own_scope
         self.boundary, self.hooked, self.template_name = boundary, hooked, template_name
 
     def execute(self, node: NodeState | None) -> NodeState:
