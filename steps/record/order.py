@@ -49,19 +49,25 @@ def until_another(events: Sequence[Event], state: Mapping[str, Any]) -> Sequence
 
 def _until_fenced(events: Sequence[Event], uid: str) -> Sequence[Event]:
     """Without what another workflow did that took the run over while this one trained: from its first step on only
-    the words of this one's supervisors are its own.
+    the words of this one's supervisors are its own, of those too that only took a gang of it over. Gangs are numbered
+    over all workflows of a run, so whose came later no clock has to tell.
     """
     gangs = [event for event in events if event.kind == "gang_created"]
     ours = [event for event in gangs if f"-{uid[:8].lower()}-a" in text(event.fields, "gang")]
     if not uid or not ours:
         return events
-    latest, writers = max(event.time for event in ours), {event.writer for event in ours}
-    theirs = [event for event in gangs if event.writer not in writers and event.time > latest]
+    latest, own = max(event.time for event in ours), {_attempt(event) for event in ours}
+    theirs = [event for event in gangs if _attempt(event) > max(own)]
     if not theirs:
         return events
-    begun = [event for event in events if event.kind in _FIRST]
-    taken = min(event.time for event in [*begun, *theirs] if event.time > latest)
+    writers = {event.writer for event in events if _attempt(event) in own} - {event.writer for event in theirs}
+    begun = [event.time for event in events if event.kind in _FIRST and event.time > latest]
+    taken = min(begun + [event.time for event in theirs])
     return [event for event in events if event.time < taken or event.writer in writers]
+
+
+def _attempt(event: Event) -> int:
+    return whole(event.fields, "attempt") or 0
 
 
 def _corrected(save: Event, told: dict[int, list[float]]) -> Event:

@@ -33,7 +33,7 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
     ends = [event for event in events if event.kind == "train_ended"]
     for index, (each, end) in enumerate(zip(found, until, strict=True)):
         writer = began[each.attempt, each.restart].writer
-        training = next((event for event in ends if each.began <= event.time < end and _speaks(event, writer)), None)
+        training = next((event for event in ends if each.began <= event.time < end and _speaks(event, {writer})), None)
         if each.ended is None and training is not None:
             found[index] = _ended_with_training(each, training)
         after = found[index + 1] if index + 1 < len(found) else None
@@ -133,15 +133,16 @@ def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
 
 def training_end_of(events: Sequence[Event]) -> Event | None:
     """None also for one that was stopped and goes on."""
-    latest = next((event.writer for event in reversed(events) if event.kind == "gang_created"), "")
+    gang = next((event for event in reversed(events) if event.kind == "gang_created"), None)
+    latest = {event.writer for event in events if gang is not None and _key(event)[0] == _key(gang)[0]}
     told = (event for event in reversed(events) if event.kind in ("train_ended", "gang_created"))
     end = next((event for event in told if event.kind == "gang_created" or _speaks(event, latest)), None)
     return end if end is not None and end.kind == "train_ended" else None
 
 
-def _speaks(ended: Event, writer: str) -> bool:
-    """Not what a supervisor says of itself that another one, ``writer``, had already taken the run from."""
-    return cause_of(ended) != Cause.FENCED or ended.writer == writer
+def _speaks(ended: Event, writers: Collection[str]) -> bool:
+    """Not what a supervisor says of itself that others, ``writers``, had already taken the run from."""
+    return cause_of(ended) != Cause.FENCED or ended.writer in writers
 
 
 def _restart(

@@ -658,6 +658,29 @@ def test_what_a_fenced_supervisor_says_last_is_no_end_of_its_successors_attempt(
     assert (tally.running, tally.step) == (True, 120)
 
 
+@pytest.mark.parametrize("behind", [0, 9])
+def test_what_a_supervisor_said_that_only_took_a_gang_over_is_its_workflows_own(behind) -> None:
+    """Its end, fenced, was dropped with what the other workflow did; and that was kept where its clock was behind."""
+
+    def told(time: float, kind: str, writer: str, attempt: int, **fields) -> Event:
+        return Event(time, kind, writer, {"attempt": attempt, "restart": 0, **fields})
+
+    events = [
+        told(0, "gang_created", "first", 1, gang="w-aaaaaaaa-a1", nnodes=2, nproc_per_node=1),
+        told(1, "restart_began", "first", 1, generation=1, restored_step=0),
+        told(9 - behind, "gang_created", "other", 2, gang="w2-bbbbbbbb-a2", nnodes=2, nproc_per_node=1),
+        told(9.5 - behind, "step", "other", 1, rank=0, step=101),  # the last words of the gang that it deletes
+        told(10, "step", "adopter", 1, rank=0, step=102),
+        told(11 - behind, "restart_began", "other", 2, generation=2, restored_step=90),
+        told(12, "restart_ended", "adopter", 1, cause="fenced", last_step=102),
+        told(13, "train_ended", "adopter", 1, cause="fenced", exit_code=73),
+        told(30 - behind, "train_ended", "other", 2, cause="none", exit_code=0),
+    ]
+    record = build_record(events, {"name": "w", "uid": "a" * 36, "phase": "Failed"})
+    assert [(each.cause, each.last_step) for each in record.restarts] == [("fenced", 102)]
+    assert record.train_cause == "fenced"
+
+
 @pytest.mark.parametrize(("saved", "kept"), [(True, "the checkpoint of step 10 (aaaaaaaaaaaa)"), (False, "nothing")])
 def test_who_finished_without_a_checkpoint_is_told_what_is_kept_and_where_the_files_lie(
     saved, kept, story, argosy
