@@ -406,6 +406,7 @@ def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> No
     story.at(128.0, "gang_created", attempt=3, gang="gpt-abc12-g3", nnodes=2, nproc_per_node=2, excluded=[])
     story.at(130.0, "restart_began", attempt=3, restart=0, generation=4, restored_step=200)
     story.steps(3, 0, 201, 210, 150.0)
+    story.node("train(1)", 127.0, 127.0, phase="Pending", finishedAt=None)
     story.finish("Running", None)
     _, out, _ = argosy("ls", "--json")
     (row,) = json.loads(out)["runs"]
@@ -419,6 +420,7 @@ def test_a_run_that_nobody_runs_is_not_called_running(story, tell, argosy) -> No
     report = (story.state_dir / "runs" / story.workflow / "report.html").read_text()
     assert '">cut off</span>' in report
     assert '">running</span>' not in report
+    assert 'class="bar-step bar-bad"' not in report  # nothing failed
     assert "steps done again or lost" in report  # a step that is lost need not have been done again
 
 

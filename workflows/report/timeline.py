@@ -101,7 +101,8 @@ def _pipeline(record: RunRecord, scale: Scale) -> Lane:
 
 
 def _phase(node: StepNode) -> str:
-    return {"Succeeded": "step", "Running": "step live"}.get(node.phase, "step bad")
+    # One that was stopped with its engine waits for the next to run it.
+    return {"Succeeded": "step", "Running": "step live", "Pending": "step live"}.get(node.phase, "step bad")
 
 
 def _say(node: StepNode) -> str:
