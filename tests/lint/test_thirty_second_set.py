@@ -6,7 +6,7 @@ import pytest
 
 from argosy.workflows.lint.linter import lint
 from argosy.workflows.manifests.reading import read_text
-from tests.lint.test_missed import HEAD, fill
+from tests.lint.test_missed import HEAD, RAY, fill
 from tests.lint.test_twenty_eighth_set import POD, RAYJOB, WORKFLOW, said
 
 
@@ -173,3 +173,18 @@ def test_a_success_policy_needs_an_indexed_job() -> None:
 @pytest.mark.parametrize(("comment", "found"), [("shutdownAfterJobFinishes: false", False), ("later", True)])
 def test_a_field_that_a_comment_names_is_left_out_on_purpose(comment: str, found: bool) -> None:
     assert (("RESTART033", "warning") in said(f"# {comment}\n" + fill(RAYJOB, ""))) is found
+
+
+@pytest.mark.parametrize(("params", "found"), [("num-gpus: '2'", True), ("num-gpus: '2', resources: '{}'", False)])
+def test_numbers_of_the_authors_own_are_no_devices(params: str, found: bool) -> None:
+    assert (("RAY002", "warning") in said(fill(RAY, params, "sleep"))) is found
+
+
+def test_nccl_tests_are_no_training() -> None:
+    mpi = fill(HEAD, "kubeflow.org/v2beta1", "MPIJob") + (
+        "  runPolicy: {cleanPodPolicy: Running}\n  mpiReplicaSpecs:\n    Launcher: {replicas: 1, template: {spec: "
+        "{containers: [{name: l, image: 'r/x:1', command: [mpirun, @]}]}}}\n    Worker: {replicas: 8, template: {spec: "
+        "{containers: [{name: w, image: 'r/x:1', resources: {limits: {nvidia.com/gpu: 1}}}]}}}\n"
+    )
+    assert said(fill(mpi, "./build/all_reduce_perf")) == []
+    assert said(fill(mpi, "./train")) == [("GANG012", "warning")]

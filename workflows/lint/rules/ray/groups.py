@@ -42,6 +42,8 @@ def gpus(workload: Workload) -> Iterator[Problem]:
             f"num-gpus {told} and {held} GPUs in the limits of {containers[0].name}: "
             + ("Ray starts tasks on GPUs that are not there" if more else "Ray leaves the rest idle"),
             "leave num-gpus out: KubeRay takes it from the limits",
+            # Beside numbers of the author's own it may be one, too.
+            level=Level.NOTE if not held and role.node.at("rayStartParams")["resources"] else None,
         )
 
 
