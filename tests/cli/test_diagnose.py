@@ -150,7 +150,12 @@ def test_a_run_that_succeeded_has_no_cause_of_failure(argosy: Argosy, tmp_path: 
     assert "so nothing ended it" in argosy("diagnose", str(run / "nodes"))[1]
     said = argosy("diagnose", str(tmp_path))[1]
     assert said == f"{run}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way\n"
-    (tmp_path / "other.log").write_text("ValueError: Received incompatible shapes\n")
+    other = tmp_path / "other.log"
+    other.write_text("no rule knows it\n")  # said nothing of it
+    ended = f"{run}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way\n"
+    assert argosy("diagnose", str(tmp_path))[1].startswith(f"{ended}No line of 1 file says what ended the training.")
+    other.write_text("ValueError: Received incompatible shapes\n")  # was what the run had got over
+    assert argosy("diagnose", str(run / "nodes"), str(other))[1].startswith(f"{ended}user_exception")
     assert told(argosy, str(tmp_path))["evidence"]["file"].endswith("other.log")
 
 
@@ -186,9 +191,14 @@ def test_a_rank_of_torchruns_own_count_is_looked_up_in_its_table(argosy: Argosy,
         "Root Cause (first observed failure):\n  rank      : 3 (local_rank: 0)\n  exitcode  : 137 (pid: 16483)\n"
     )
     assert told(argosy, str(tmp_path))["rank"] == 3
+    of_another_node = "  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 111)\n" + "step 40\n" * 40
+    (tmp_path / "train.log").write_text(of_another_node + (tmp_path / "train.log").read_text())
+    assert told(argosy, str(tmp_path))["rank"] == 3
 
 
-def test_evidence_of_a_hang_names_the_rank_that_its_verdict_found_by_the_stacks(argosy: Argosy, tmp_path: Path) -> None:
+def test_evidence_of_a_hang_names_the_rank_that_its_verdict_found_by_the_stacks(
+    argosy: Argosy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     restart = tmp_path / "gpt-a1/0000"
     for rank in range(2):
         (restart / f"gpt-a1-node-0-{rank}/ranks").mkdir(parents=True)
@@ -199,6 +209,9 @@ def test_evidence_of_a_hang_names_the_rank_that_its_verdict_found_by_the_stacks(
     found = told(argosy, str(tmp_path))
     assert (found["cause"], found["rank"], found["node"]) == ("hang", 1, "node-1")
     assert found["evidence"] == {"file": str(restart / "verdict.json"), "line": 5, "text": quote}
+    monkeypatch.chdir(restart / "gpt-a1-node-0-0")  # whose words come by a pipe nobody knows
+    piped = CliRunner().invoke(main.cli, ["diagnose", "-", "--json"], input=f"step 19\n{ASKED_FOR_STACKS}\n")
+    assert json.loads(piped.stdout)["rank"] is None
     (restart / "verdict.json").write_text(json.dumps(verdict | {"rank": None}))
     assert told(argosy, str(tmp_path))["rank"] is None
 

@@ -76,6 +76,13 @@ def test_what_was_injected_is_injected_again_as_it_was_asked_for(failure: dict[s
     assert [each.text for each in replayed(replace(told, injected=(fault,)))] == [asked]
 
 
+def test_an_older_runs_log_does_not_tell_how_a_fault_was_asked_for() -> None:
+    told = record({"cause": "unknown", "signal": 9, "rank": 1})
+    faults = (Injected(1.2, "kill", 1, "", 7, ""), Injected(1.3, "supervisor-kill", None, "", 30, ""))
+    again = [each.text for each in replayed(replace(told, injected=faults))]
+    assert again == ["kill:rank=1@step=7", "supervisor-kill@step=30"]
+
+
 def test_what_ended_another_rank_than_the_injected_one_is_told_as_it_was() -> None:
     fault = Injected(1.2, "hang", 3, "", 4, "hang:rank=3@step=4")
     told = record({"cause": "unknown", "signal": 9, "rank": 1})

@@ -72,9 +72,10 @@ def command(paths: tuple[str, ...], as_json: bool) -> None:
         nothing = {"cause": "none", "exit_code": 0, "runner_up": None, "meaning": "The run succeeded.", "remedy": ""}
         return emit(found.record() | (nothing if well and not files else {}))
     for folder in dict.fromkeys(well):
-        so = "what follows it got over" if files and found.root.line else "so nothing ended it"
+        got_over = found.root.line is not None and _is_of(found.root.line.file, folder)
+        so = "what follows it got over" if got_over else "so nothing ended it"
         say(f"{folder}: this run succeeded, {so}; argosy explain tells what happened on the way")
-    if files and (found.root.line or not well):
+    if found.root.line or not all(any(_is_of(file, folder) for folder in well) for file in files):
         _tell(found, len(files), empty=not any(logs))
 
 
@@ -103,6 +104,10 @@ def _files(path: str, well: list[str]) -> Iterator[str]:
         yield path
     else:
         raise InputError(f"{path}: there is no such file or folder; name a log, or - for standard input")
+
+
+def _is_of(file: str, folder: str) -> bool:
+    return file != STDIN and Path(file).absolute().is_relative_to(Path(folder).absolute())
 
 
 def _has_succeeded(state: Path) -> bool:
@@ -174,9 +179,10 @@ def _as_argosy_saw(found: Diagnosis) -> Diagnosis:
     """In our evidence of a hang every rank's log says the same: the verdict beside them knows who held them up."""
     from argosy.steps.verdict.line import Line
 
-    if found.root.line is None or found.root.cause != Cause.HANG or found.rank is not None:
+    said = found.root.line
+    if said is None or said.file == STDIN or found.root.cause != Cause.HANG or found.rank is not None:
         return found
-    for file in (folder / "verdict.json" for folder in Path(found.root.line.file).absolute().parents[1:3]):
+    for file in (folder / "verdict.json" for folder in Path(said.file).absolute().parents[1:3]):
         try:
             text = file.read_text()
             told = json.loads(text)

@@ -35,7 +35,9 @@ def replayed(record: RunRecord) -> list[Injection]:
     """
     found = [(each, made_on_purpose(record, index)) for index, each in enumerate(record.restarts) if each.failed]
     failures = [(each, made) for each, made in found if made or each.cause not in _OF_THE_SCRIPT]
-    supervisor = [parse(each.asked) for each in record.injected if each.fault == SUPERVISOR_KILL]
+    # An older run's log does not tell how it was asked for.
+    supervisor = [parse(each.asked or f"{SUPERVISOR_KILL}@step={each.step or 1}") for each in record.injected
+                  if each.fault == SUPERVISOR_KILL]  # fmt: skip
     if record.gangs and not (supervisor or found):
         raise InputError(f"RUN {record.workflow!r}: nothing of it failed, so there is nothing to let happen again")
     if not (failures or supervisor) or not record.gangs:
@@ -47,7 +49,7 @@ def replayed(record: RunRecord) -> list[Injection]:
     nnodes, each_node = record.gangs[0].nnodes, record.gangs[0].nproc_per_node
     world = nnodes * each_node
     return [
-        *(parse(made.asked) if made else _fault(each, names, nnodes, world) for each, made in failures),
+        *(parse(made.asked) if made and made.asked else _fault(each, names, nnodes, world) for each, made in failures),
         *supervisor,
     ]
 

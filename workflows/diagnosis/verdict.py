@@ -150,8 +150,8 @@ def _read(lines: Sequence[Line]) -> list[_Placed]:
 
 def _rank(root: _Placed) -> int | None:
     local = _LOCAL_RANK.search(root.line.text)
-    if local is not None:  # a number on its node alone: torchrun's table tells whose it is
-        rows = (_OF_TORCHRUN.search(line.text) for line in root.lines)
+    if local is not None:  # a number on its node alone: torchrun's table below it tells whose it is
+        rows = (_OF_TORCHRUN.search(line.text) for line in root.lines[root.said.index :])
         if (row := next((row for row in rows if row and row[2] == local[1]), None)) is not None:
             return int(row[1])
     found: int | None = _near(root, rank_of, _rank_in_name(root.line.file))
