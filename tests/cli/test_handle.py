@@ -123,6 +123,16 @@ def test_a_failure_is_raised_with_its_cause_and_its_line(work: Path) -> None:
     assert "run.toml" not in told
 
 
+def test_an_evaluation_that_fails_is_the_failure_and_not_what_the_training_went_on_from(work: Path) -> None:
+    (work / "evaluate.py").write_text("raise ValueError('no such metric')\n")
+    measured = {"script": "evaluate.py", "metric": "steps", "direction": "max"}
+    run = described(20, evaluation=measured)
+    handle = run.run(work, inject="kill:rank=0@step=12", state_dir=work / ".argosy")
+    with pytest.raises(argosy.RunFailed, match=r"the step evaluate failed: .*no such metric") as failed:
+        handle.wait(240)
+    assert failed.value.cause == "user_exception"
+
+
 def test_a_run_that_the_gate_refuses_is_no_success(work: Path) -> None:
     measured = {"script": "evaluate.py", "metric": "steps", "direction": "max", "floor": 6}
     handle = described(5, evaluation=measured).run(work, state_dir=work / ".argosy")

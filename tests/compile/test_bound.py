@@ -31,6 +31,10 @@ def test_a_limit_bounds_time_and_gpus() -> None:
     assert "GPU-hours: at most 32.4 (16 GPUs for 2 h 1 min 30 s)" in text
 
 
+def test_spares_hold_their_gpus_too() -> None:
+    assert "GPU-hours: no bound, 24 for each hour" in worst_case(run(gang={**GPU_GANG, "spares": 1}))
+
+
 def test_no_progress_is_timeouts_times_attempts_plus_pauses() -> None:
     made = run(
         deadlines={"check_in_seconds": 100, "hang_seconds": 200, "heartbeat_seconds": 30, "grace_seconds": 10},

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import argosy
 from tests.lint.manifests import JOB, JOBSET, PYTORCH, VOLCANO, found, rules
 
 ELASTIC = "elasticPolicy: {rdzvBackend: c10d, minReplicas: 2, maxReplicas: 4, maxRestarts: 9}\n  runPolicy"
@@ -18,6 +20,14 @@ POLICY = """backoffLimit: 0
       - action: FailJob
         onExitCodes: {containerName: trainer, operator: In, values: [1]}
 """
+
+
+def test_a_gang_with_spares_as_we_compile_it_is_right(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch.distributed as dist\ndist.init_process_group()\n")
+    gang = {"nnodes": 2, "spares": 1, "resources": {"gpu": 1}}
+    workflow = argosy.TrainingRun(name="gpt", script="train.py", gang=gang).compile(tmp_path).decode()
+    assert "backoffLimit: 20" in workflow
+    assert rules(workflow, "RESTART") == set()
 
 
 @pytest.mark.parametrize("manifest", [JOB, JOBSET, PYTORCH, VOLCANO])

@@ -40,6 +40,7 @@ def test_a_table_lists_its_fields() -> None:
     text = explain_field("gang.resources")
     assert all(f"  {name} " in text for name in ("cpu", "memory", "gpu", "gpu_resource"))
     assert explain_field("[gang]").startswith("gang: ")
+    assert "tolerations        list of tables: " in explain_field("gang")
 
 
 def test_all_of_it() -> None:

@@ -320,6 +320,10 @@ def test_python_construction_says_the_same() -> None:
         TrainingRun(name="n", script="t.py", gnag={})  # type: ignore[call-arg]
 
 
+def test_help_names_the_error_that_is_raised() -> None:
+    assert "InputError" in str(TrainingRun.__init__.__doc__)
+
+
 def test_a_run_is_frozen() -> None:
     run = TrainingRun(name="n", script="t.py")
     with pytest.raises(ValidationError, match="frozen"):

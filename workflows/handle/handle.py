@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import prefix_of
-from argosy.steps.record.story import ending
+from argosy.steps.record.story import ending, failed_step
 from argosy.steps.record.summary import summary
 from argosy.workflows.cli.run_folder import ENDED, RunFolder, known_run, latest_names
 
@@ -195,6 +195,10 @@ def _failure(name: str, record: RunRecord) -> RunFailed:
     last = next((each for each in reversed(record.restarts) if each.failed), None)
     if record.interrupted and not record.done:
         return RunFailed(f"{name} was stopped ({record.interrupted}); run it again and it goes on", "")
+    step = failed_step(record)
+    if step is not None and (last is None or step.template != "train"):  # the training went on from what failed in it
+        why = step.quote or step.message
+        return RunFailed(f"{name}: the step {step.name} failed" + (f": {why}" if why else ""), step.cause)
     if last is None:
         return RunFailed(f"{name}: {record.phase}: {record.message}", "")
     quote = f": {last.quote}" if last.quote else ""

@@ -86,7 +86,9 @@ def _table(path: str, model: type[BaseModel], text: str) -> str:
     lines.append(f"  {(model.__doc__ or '').strip().splitlines()[0].replace('``', '')}")
     width = max(map(len, model.model_fields))
     for name, info in model.model_fields.items():
-        kind = "table" if table_model(info.annotation) else f"{type_words(info)}, default {default_words(info)}"
+        kind = f"{type_words(info)}, default {default_words(info)}"
+        if table_model(info.annotation):
+            kind = "list of tables" if get_origin(info.annotation) is tuple else "table"
         lines.append(f"  {name:<{width}}  {kind}: {info.description}")
     return "\n".join(lines)
 

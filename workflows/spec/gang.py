@@ -173,8 +173,8 @@ class Gang(Table):
 
     @property
     def gpus(self) -> int:
-        """GPUs of the whole gang."""
-        return self.max_nnodes * self.resources.gpu
+        """GPUs of the whole gang and its spares, which hold theirs idle."""
+        return (self.max_nnodes + self.spares) * self.resources.gpu
 
     def fabric_of(self, run: str) -> Fabric:
         """The fabric of the run of that name; the empty one sets nothing."""

@@ -21,6 +21,7 @@ class Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     def __init__(self, *positional: Any, **values: Any) -> None:
+        """Each field by its name; InputError where one is wrong."""
         if positional:
             raise InputError(f"{type(self).__name__}({positional[0]!r}): fields are given by name, as in name='gpt'")
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from argosy.steps.contract.objects import SPARES_ANNOTATION
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
@@ -34,9 +35,12 @@ def _without_nccl(workload: Workload, role: Role) -> bool:
 
 
 def _in_place(workload: Workload) -> bool:
-    """Whether JobSet restarts all containers in their pods: it asks for a backoffLimit that is never reached."""
+    """Whether all ranks begin anew though one pod does: JobSet restarts their containers, which asks for a backoffLimit
+    that is never reached; or argosy restarts the ranks, and the new pod stands by.
+    """
     spec = workload.spec.at("template.spec") or workload.spec
-    return spec.at("failurePolicy.restartStrategy").text == "InPlaceRestart"
+    spares = workload.document.root.at("metadata.annotations")[SPARES_ANNOTATION]
+    return bool(spares) or spec.at("failurePolicy.restartStrategy").text == "InPlaceRestart"
 
 
 @rule("RESTART001", Level.WARNING, on=Workload)
