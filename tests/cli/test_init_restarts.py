@@ -198,6 +198,23 @@ def test_a_restart_is_read_with_its_words_and_what_it_reads_is_kept(init) -> Non
     assert "nothing was seen that reads" not in said
 
 
+def test_of_a_file_that_is_written_under_several_names_the_one_that_is_read_is_kept(init) -> None:
+    """Which of them was met first was left to chance."""
+    after = "        for end in ('', os.environ['END']):\n            json.dump(1, open(f'out/info{end}.json', 'w'))\n"
+    before = f"    if args.resume:\n        json.load(open('out/info.json'))\n{LOAD % 'args.resume'}"
+    found, said = init(RESUME, before, after=after)
+    assert found["checkpoint"]["include"] == ["c_*.pt", "info.json"], said
+
+
+def test_what_a_flag_is_given_is_what_was_seen_to_read_the_checkpoint(init) -> None:
+    """The name of a file would do as well for all that the flag's name tells."""
+    after = f"        torch.save({STATE}, 'out/m.pt')\n"
+    turns = LOAD % "Path(args.resume).joinpath('m.pt')"
+    found, said = init(RESUME, f"    if args.resume:\n{turns}", after=after, above="from pathlib import Path\n")
+    assert found["checkpoint"]["resume_args"] == ["--resume", "out"], said
+    assert "nothing was seen that reads" not in said
+
+
 @pytest.mark.parametrize("read", ["", "        state = torch.load('weights/' + os.environ['FROM'])\n"])
 def test_words_with_which_nothing_reads_what_was_saved_are_not_told_as_certain(read: str, init) -> None:
     before = f"    if args.resume:\n        print('going on')\n{read}    os.makedirs(args.out, exist_ok=True)\n"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from argosy.workflows.cli.init_account import STEP
 from argosy.workflows.cli.init_resume import TO_WRITE
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.places import fixed
@@ -21,6 +22,13 @@ def as_restarted(
 ) -> tuple[list[str], str, dict[str, str]]:
     """The words of a restart, and why, with a doubt where nothing reads what was saved; and what to keep beside it."""
     again = read(_filled(words, folder, patterns)) if words else facts
+    for value in (folder, STEP) if len(words) > 1 else ():
+        # What the flag names may be the folder, or a number.
+        tried = [*words[:-1], value]
+        if _reads_it(again, folder, patterns) or value in words:
+            break
+        if _reads_it(other := read(_filled(tried, folder, patterns)), folder, patterns):
+            words, again, why = tried, other, f"so called, the script was seen to read what it saved in {folder}"
     more = _kept_too(facts, again, folder, patterns)
     if more and len(patterns) == 1:  # what lies beside it may be newer
         of_them = f"{{newest:{patterns[0]}}}"
@@ -51,8 +59,9 @@ def _kept_too(first: ScriptFacts, again: ScriptFacts, folder: str, patterns: Seq
     known, writes = first.opened
     found = dict[str, str]()
     for path, where in sorted(again.opened[0].items()):
-        written = next((each for each in writes if fnmatchcase(path, each)), "" if path in known else path)
-        name = os.path.relpath(written or folder, folder)
+        written = next((each for each in sorted(writes) if fnmatchcase(path, each)), "" if path in known else path)
+        # Of what is written under several names, the one that is read.
+        name = os.path.relpath(os.path.join(os.path.dirname(written or folder), os.path.basename(path)), folder)
         plain = PurePosixPath(name).suffix and "*" not in PurePosixPath(name).name
         if written and plain and str(PurePosixPath(written).parent) in near and not _is_of(name, patterns):
             found[name] = where
@@ -65,9 +74,10 @@ def _reads_it(again: ScriptFacts, folder: str, patterns: Sequence[str]) -> bool:
 
 
 def _one(pattern: str) -> str:
-    """What may be called so; for all files of a folder the folder."""
-    return pattern.removesuffix("/**/*").replace("[0-9]", "").replace("*", "1")
+    """What may be called so; for the files of a folder the folder."""
+    return pattern.partition("/**/")[0].replace("[0-9]", "").replace("*", "1")
 
 
 def _is_of(name: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatchcase(name, each) for each in patterns)
+    deep = (each for each in patterns if "**" in each or each.count("/") == name.count("/"))
+    return not patterns or any(fnmatchcase(name, each.replace("/**/", "/")) for each in deep)
