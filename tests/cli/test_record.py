@@ -798,6 +798,18 @@ def test_the_time_line_and_the_account_say_one_figure_for_starting(story) -> Non
     assert "  training: step 56, 300 tokens/s" in status(record, 80.0)
 
 
+def test_a_status_says_how_old_the_last_step_is_that_it_knows(story) -> None:
+    """A bucket was full, so the log told nothing more: step 7 stood there while the ranks were at step 55."""
+    story.at(0, "gang_created", attempt=1, nnodes=1, nproc_per_node=1)
+    story.at(1, "restart_began", attempt=1, restart=0, restored_step=0)
+    story.at(20, "step", attempt=1, restart=0, rank=0, step=7, loss=0.5)
+    running = story.record("Running", 0.0)
+    assert "  training: step 7, loss 0.5" in status(running, 1_790_000_000 + 80.0)
+    assert "  training: step 7, loss 0.5, told 2 min 14 s ago" in status(running, 1_790_000_000 + 154.0)
+    story.at(21, "train_ended", cause="none", exit_code=0)
+    assert "  training: step 7, loss 0.5" in status(story.record("Running", 0.0), 1_790_000_000 + 154.0)
+
+
 def test_what_lies_after_the_last_checkpoint_is_not_counted(story) -> None:
     """A script may count its steps from 0 in what it prints and from 1 in its files: only both numbers are known."""
     story.at(0, "gang_created", attempt=1, nnodes=1, nproc_per_node=1)

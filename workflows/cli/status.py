@@ -28,6 +28,9 @@ from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cluster.place import ClusterPlace
 
+OLD_SECONDS = 60.0
+"""Steps come into the log of a store each 30 seconds at the least."""
+
 
 @click.command()
 @run_id
@@ -73,11 +76,11 @@ def lines(record: RunRecord, now: float) -> list[str]:
         taken = duration(node.ended - node.began) if node.ended is not None and node.began is not None else ""
         phase = "Cut off" if record.interrupted and node.phase == "Running" else node.phase
         found.append(f"  {node.name:<{width}}  {phase:<9}  {taken}".rstrip())
-    found += [*_training(record), *_results(record)]
+    found += [*_training(record, now), *_results(record)]
     return found
 
 
-def _training(record: RunRecord) -> list[str]:
+def _training(record: RunRecord, now: float) -> list[str]:
     found = []
     if record.restarts and record.restarts[-1].points:
         latest = record.restarts[-1].points[-1]
@@ -87,7 +90,10 @@ def _training(record: RunRecord) -> list[str]:
         if record.done:  # a script that prints each tenth step has not ended at the last it printed
             step, speed = max(step, record.last_step), record.speed
         told = "" if speed is None else f", {speed:,.0f} tokens/s"
-        found.append(f"  training: step {step}{total}{loss}{told}")
+        runs = record.phase == "Running" and not record.interrupted and record.train_ended is None
+        # Of a store that takes nothing, the event log among it, nothing else would tell.
+        old = f", told {duration(now - latest.time)} ago" if runs and now - latest.time > OLD_SECONDS else ""
+        found.append(f"  training: step {step}{total}{loss}{told}{old}")
     if record.stalled and not record.done:
         found.append(f"  stalled: {record.stalled}")
     found += [f"  slow: {each.sentence}" for each in record.slow_ranks[-3:]]
