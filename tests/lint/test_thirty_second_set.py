@@ -26,6 +26,8 @@ def test_a_proposal_sketches_an_api_and_no_run(folder: str, expected: list[tuple
         ("__DB_PASSWORD__", False),
         ("'yes'", False),
         ("pass-w0rd9", True),
+        ("'83749201'", True),
+        ("123456789012345678901234567890123456abcdef", True),  # in no time
     ],
 )
 def test_a_password_that_everyone_tries_first_keeps_nothing(value: str, found: bool) -> None:
@@ -77,6 +79,7 @@ def test_a_trigger_that_writes_to_no_place_hides_nothing() -> None:
 
 TASKS = WORKFLOW + "      dag: {tasks: [{name: a}, {name: b, dependencies: [a]}@]}\n"
 ONE = ", {name: c, template: u}"
+OTHER = WORKFLOW.replace("    - name: t\n", "    - {name: u, suspend: {}}\n")
 
 
 @pytest.mark.parametrize(
@@ -101,8 +104,9 @@ def test_a_workflow_without_a_body_is_an_excerpt() -> None:
     assert said(WORKFLOW.replace("    - name: t\n", "").replace("templates:", "ttlStrategy: {}")) == [
         ("ARGO001", "warning")
     ]
-    assert said(WORKFLOW.replace("    - name: t\n", "    - {name: u, suspend: {}}\n")) == [("ARGO001", "error")]
-    assert said(WORKFLOW.replace("    - name: t\n", "    - {name: u, suspend: {}}\n...\n")) == [("ARGO001", "warning")]
+    assert said(OTHER) == [("ARGO001", "error")]
+    for text in (f"---\n{OTHER}...\n", f"{OTHER}...\n---\n{OTHER}"):  # so ends a document
+        assert {*said(text)} == {("ARGO001", "error")}
 
 
 def test_inputs_that_a_step_does_not_pass_are_one_finding() -> None:

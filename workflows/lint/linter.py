@@ -32,10 +32,9 @@ _OF_TRAININGS: Final = (*("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART
 """What harms a training is a note for a pod that nothing calls one."""
 
 
-# What an author left out says a comment, too, or a line of three dots; ytt's comments write values.
+# What an author left out says a comment, too (a line of three dots ends a document); ytt's comments write values.
 _SKETCH: Final = re.compile(
-    r"^[ \t]*(?:- )?(?:#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)|\.\.\.[ \t]*$)|(?:^|[ \t])#@(?:[ \t]|\w+/)",
-    re.MULTILINE,
+    r"^[ \t]*(?:- )?#[ \t]*(?:\.\.\.|…|\(?(?:omitted|snip)\b)|(?:^|[ \t])#@(?:[ \t]|\w+/)", re.MULTILINE
 )
 
 

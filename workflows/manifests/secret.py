@@ -22,8 +22,8 @@ _SHAPES: Final = re.compile(
 _TO_REPLACE: Final = re.compile(
     r"__\w+__|[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|SECRET|[Xx*.-]+|(?i:your[-_].*)"
     r"|(?i:(?:(?:change|me|my|your|some|this|test|demo|example|sample|local|dev|default|guest|user|root|admin|minio|mysql"
-    r"|postgres|redis|mlflow|grafana|airflow|db|api|access|secret|pass|password|token|key|value|string|here"
-    r"|\d{1,4})[-_ .@!]*)+)"
+    r"|postgres|redis|mlflow|grafana|airflow|db|api|access|secret|pass|password|token|key|value|string|here)"
+    r"[-_ .@!]*(?:\d{1,4}[-_ .@!]*)?)+)"
 )  # HF_TOKEN: "YOUR_HF_TOKEN", "minio123": what everyone tries first keeps nothing from anyone
 _OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
 """What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
