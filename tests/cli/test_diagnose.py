@@ -182,6 +182,9 @@ def test_how_we_ended_a_node_is_not_what_ended_the_run(argosy: Argosy, tmp_path:
     )
     found = told(argosy, str(tmp_path))
     assert (found["cause"], found["rank"]) == ("unknown", 1)
+    with (tmp_path / "b-train.log").open("a") as log:
+        log.write("argosy: stopped: the supervisor got SIGTERM\n")  # by somebody, whatever it had got over before
+    assert told(argosy, str(tmp_path))["cause"] == "sigterm"
 
 
 def test_a_rank_of_torchruns_own_count_is_looked_up_in_its_table(argosy: Argosy, tmp_path: Path) -> None:
