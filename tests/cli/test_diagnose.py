@@ -148,6 +148,7 @@ def test_a_run_that_succeeded_has_no_cause_of_failure(argosy: Argosy, tmp_path: 
     )
     (run / "nodes/log").write_text("step 3 loss 0.5\n")
     assert "so nothing ended it" in argosy("diagnose", str(run / "nodes"))[1]
+    assert told(argosy, str(run / "nodes"))["cause"] == "none"  # was unknown, exit code 75
     said = argosy("diagnose", str(tmp_path))[1]
     assert said == f"{run}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way\n"
     other = tmp_path / "other.log"
