@@ -6,7 +6,6 @@ from math import inf
 from signal import SIGKILL
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.contract.injection import SUPERVISOR_KILL
 from argosy.steps.record.advice import advice_for
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.injected import Injected
@@ -24,9 +23,8 @@ def made_on_purpose(record: RunRecord, index: int) -> Injected | None:
     """The fault that attempt ``index`` ended for: one of the rank that it is blamed on, or of its node."""
     each = record.restarts[index]
     for fault in injected_in(record, index):
-        of_rank = fault.rank is not None and fault.rank == each.rank
-        if fault.fault != SUPERVISOR_KILL and (of_rank or (fault.rank is None and fault.node == each.node)):
-            return fault
+        if fault.node == each.node != "" if fault.rank is None else fault.rank == each.rank:
+            return fault  # that of the supervisor has neither
     return None
 
 

@@ -221,9 +221,12 @@ def way_on(record: RunRecord, index: int) -> str:
             newest = record.newest
             kept = f"the checkpoint of step {newest.step} ({short(newest.digest)})" if newest else "nothing"
             return f"Not started again, since every rank had ended well. Kept in the store: {kept}."
+        if record.train_cause == Cause.FENCED:
+            return "Not started again, since another supervisor took the run over."
         if record.train_cause:
             return f"argosy gave up: the train step ended with {record.train_cause}."
-        return "Nothing was started after it." if record.done else "The next start is under way."
+        over = record.done or record.interrupted
+        return "Nothing was started after it." if over else "The next start is under way."
     here, after = record.restarts[index], record.restarts[index + 1]
     pause = "" if here.ended is None else f" after {duration(max(0.0, after.began - here.ended))}"
     kind = "the same pods" if after.attempt == here.attempt else "a new gang"

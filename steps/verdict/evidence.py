@@ -36,6 +36,8 @@ OURS = "argosy: "
 """What we said stands: words that it quotes, and ours, are read for no other cause."""
 _LAST_WORD = "; stop: "
 """So we say that a run has ended; what we said of the starts before was answered by another one."""
+_STOPPED = f"{OURS}stopped: "
+"""Then somebody ended the run, whatever it had got over."""
 _ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT")
 """How we end ranks that hang; whose log is read first says nothing of what came first."""
 _HOW_WE_END = (Cause.SIGTERM, Cause.UNKNOWN)
@@ -272,7 +274,7 @@ def _root(said: Sequence[Said]) -> Said:
         return earlier if earlier.index < first.index else first
     if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
         return next((one for one in said if one.evidence.cause == Cause.HANG and _is_ours(one)), first)
-    if first.evidence.cause in _HOW_WE_END:
+    if first.evidence.cause in _HOW_WE_END and not any(one.evidence.quote.startswith(_STOPPED) for one in said):
         ours = [one for one in said if one.evidence.weight == strongest and _is_ours(one)]
         return next((one for one in ours if _LAST_WORD in one.evidence.quote), next(iter(ours), first))
     return first

@@ -148,6 +148,7 @@ def test_a_run_that_succeeded_has_no_cause_of_failure(argosy: Argosy, tmp_path: 
     )
     (run / "nodes/log").write_text("step 3 loss 0.5\n")
     assert "so nothing ended it" in argosy("diagnose", str(run / "nodes"))[1]
+    assert told(argosy, str(run / "nodes"))["cause"] == "none"  # was unknown, exit code 75
     said = argosy("diagnose", str(tmp_path))[1]
     assert said == f"{run}: this run succeeded, so nothing ended it; argosy explain tells what happened on the way\n"
     other = tmp_path / "other.log"
@@ -182,6 +183,9 @@ def test_how_we_ended_a_node_is_not_what_ended_the_run(argosy: Argosy, tmp_path:
     )
     found = told(argosy, str(tmp_path))
     assert (found["cause"], found["rank"]) == ("unknown", 1)
+    with (tmp_path / "b-train.log").open("a") as log:
+        log.write("argosy: stopped: the supervisor got SIGTERM\n")  # by somebody, whatever it had got over before
+    assert told(argosy, str(tmp_path))["cause"] == "sigterm"
 
 
 def test_a_rank_of_torchruns_own_count_is_looked_up_in_its_table(argosy: Argosy, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -651,11 +652,22 @@ def test_what_a_fenced_supervisor_says_last_is_no_end_of_its_successors_attempt(
     )
     assert [(each.cause, each.last_step) for each in one.restarts] == [("fenced", 102)]
     assert (one.train_cause, one.promotion, one.admission) == ("fenced", None, None)
+    assert way_on(one, 0) == "Not started again, since another supervisor took the run over."  # "argosy gave up"
     assert other == build_record(promoted, {"name": "w2", "uid": "", "phase": "Succeeded"})
     tally = Tally()
     lines = [tally.absorb(event) for event in events]
     assert lines[6] == f"attempt 1: ended at step 102: fenced: node-a\n    | {quote}"
     assert (tally.running, tally.step) == (True, 120)
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "follows"), [("SIGKILL", "Nothing was started after it."), ("", "The next start is under way.")]
+)
+def test_no_start_is_under_way_in_a_run_that_was_killed_in_the_pause_before_it(interrupted, follows, story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.at(9.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=3)
+    assert way_on(replace(story.record("Running", None), interrupted=interrupted), 0) == follows
 
 
 @pytest.mark.parametrize("behind", [0, 9])

@@ -14,6 +14,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.record.building import build_record
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.injected import Injected
+from argosy.steps.record.meaning import meaning
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.replay import replayed
 from tests.cli.test_chaos import RUN, SCRIPT
@@ -81,6 +82,9 @@ def test_an_older_runs_log_does_not_tell_how_a_fault_was_asked_for() -> None:
     faults = (Injected(1.2, "kill", 1, "", 7, ""), Injected(1.3, "supervisor-kill", None, "", 30, ""))
     again = [each.text for each in replayed(replace(told, injected=faults))]
     assert again == ["kill:rank=1@step=7", "supervisor-kill@step=30"]
+    # Nor whose it was: it is no reason for an end that names neither rank nor node.
+    nobodys = replace(record({"cause": "unknown", "signal": 9}), injected=(replace(faults[0], rank=None),))
+    assert meaning(nobodys, 0).startswith("The process was killed from outside")
 
 
 def test_what_ended_another_rank_than_the_injected_one_is_told_as_it_was() -> None:

@@ -68,14 +68,15 @@ def command(paths: tuple[str, ...], as_json: bool) -> None:
             with _opened(file) as source:
                 logs.append(excerpt(source, file, bar.update))
     found = _as_argosy_saw(diagnose(logs))
+    tells = found.root.line is not None or not all(any(_is_of(file, folder) for folder in well) for file in files)
     if as_json:
         nothing = {"cause": "none", "exit_code": 0, "runner_up": None, "meaning": "The run succeeded.", "remedy": ""}
-        return emit(found.record() | (nothing if well and not files else {}))
+        return emit(found.record() | ({} if tells else nothing))
     for folder in dict.fromkeys(well):
         got_over = found.root.line is not None and _is_of(found.root.line.file, folder)
         so = "what follows it got over" if got_over else "so nothing ended it"
         say(f"{folder}: this run succeeded, {so}; argosy explain tells what happened on the way")
-    if found.root.line or not all(any(_is_of(file, folder) for folder in well) for file in files):
+    if tells:
         _tell(found, len(files), empty=not any(logs))
 
 
