@@ -198,6 +198,15 @@ def test_a_restart_is_read_with_its_words_and_what_it_reads_is_kept(init) -> Non
     assert "nothing was seen that reads" not in said
 
 
+def test_what_a_restart_reads_beside_a_save_elsewhere_cannot_be_kept_with_the_others(init) -> None:
+    after = "        torch.save(opt.state_dict(), 'other/opt.pt')\n"
+    before = f"    if args.resume:\n{LOAD % 'args.resume'}        json.load(open('other/config.json'))\n"
+    before += "    with open('other/config.json', 'w') as file:\n        json.dump(0.1, file)\n"
+    found, said = init(RESUME, before, after=after)
+    assert found, said
+    assert found["checkpoint"]["include"] == ["c_*.pt"]
+
+
 @pytest.mark.parametrize("read", ["", "        state = torch.load('weights/' + os.environ['FROM'])\n"])
 def test_words_with_which_nothing_reads_what_was_saved_are_not_told_as_certain(read: str, init) -> None:
     before = f"    if args.resume:\n        print('going on')\n{read}    os.makedirs(args.out, exist_ok=True)\n"

@@ -53,7 +53,7 @@ def _kept_too(first: ScriptFacts, again: ScriptFacts, folder: str, patterns: Seq
     for path, where in sorted(again.opened[0].items()):
         written = next((each for each in writes if fnmatchcase(path, each)), "" if path in known else path)
         name = os.path.relpath(written or folder, folder)
-        plain = PurePosixPath(name).suffix and "*" not in PurePosixPath(name).name
+        plain = PurePosixPath(name).suffix and "*" not in PurePosixPath(name).name and not name.startswith("../")
         if written and plain and str(PurePosixPath(written).parent) in near and not _is_of(name, patterns):
             found[name] = where
     return found
