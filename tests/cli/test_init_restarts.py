@@ -26,6 +26,7 @@ LOOP = """
                    os.path.join(args.out, "c_%d.pt" % epoch))
 """
 RESUME = 'p.add_argument("--resume", default="")'
+SWITCH = 'p.add_argument("--resume", action="store_true")'
 
 
 @pytest.fixture
@@ -213,7 +214,20 @@ def test_words_with_which_nothing_reads_what_was_saved_are_not_told_as_certain(r
     found, said = init(RESUME, before)
     assert found["checkpoint"]["resume_args"] == ["--resume", "{newest}"]
     assert "nothing was seen that reads what it saved: see it go on once (--inject, below). For it to go on" in said
-    assert "nothing was seen that reads" not in init(RESUME, f"    if args.resume:\n{LOAD % 'args.resume'}")[1]
+
+
+@pytest.mark.parametrize(
+    ("flag", "path"),
+    [
+        (RESUME, "args.resume"),
+        (SWITCH, "os.path.join(args.out, sorted(os.listdir(args.out))[-1])"),
+        (SWITCH, "max(glob.glob(args.out + '/c_*.pt'))"),
+    ],
+)
+def test_words_with_which_a_restart_reads_what_was_saved_are_told_without_a_doubt(flag: str, path: str, init) -> None:
+    found, said = init(flag, f"    if args.resume:\n{LOAD % path}")
+    assert found["checkpoint"]["resume_args"][0] == "--resume"
+    assert "nothing was seen that reads" not in said
 
 
 def test_a_small_file_is_not_what_another_function_calls_by_the_same_name(init, tmp_path) -> None:
