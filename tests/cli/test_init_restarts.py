@@ -230,6 +230,12 @@ def test_words_with_which_a_restart_reads_what_was_saved_are_told_without_a_doub
     assert "nothing was seen that reads" not in said
 
 
+def test_words_that_the_user_gives_are_not_doubted(init) -> None:
+    found, said = init("", "", "--resume-arg=--from", "--resume-arg={newest}")
+    assert found["checkpoint"]["resume_args"] == ["--from", "{newest}"]
+    assert "nothing was seen that reads" not in said
+
+
 def test_a_small_file_is_not_what_another_function_calls_by_the_same_name(init, tmp_path) -> None:
     (tmp_path / "data.py").write_text(
         "def picture(path):\n    return open(path, 'rb').read()\n"

@@ -19,13 +19,16 @@ UNSEEN = "; called so, nothing was seen that reads what it saved: see it go on o
 def as_restarted(
     facts: ScriptFacts, read: Read, words: list[str], why: str, folder: str, patterns: Sequence[str]
 ) -> tuple[list[str], str, dict[str, str]]:
-    """The words of a restart, and why, with a doubt where nothing reads what was saved; and what to keep beside it."""
+    """The words of a restart, and why, with a doubt where nothing reads what was saved; and what to keep beside it.
+
+    Words for which there is no why are the user's own, who knows.
+    """
     again = read(_filled(words, folder, patterns)) if words else facts
     more = _kept_too(facts, again, folder, patterns)
     if more and len(patterns) == 1:  # what lies beside it may be newer
         of_them = f"{{newest:{patterns[0]}}}"
         words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
-    if words and not (again.loads or _reads_it(again, folder, patterns)):
+    if words and why and not (again.loads or _reads_it(again, folder, patterns)):
         first, lines, rest = why.partition(TO_WRITE)
         why = f"{first}{UNSEEN}{lines}{rest}"
     return words, why, more
