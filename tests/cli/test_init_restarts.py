@@ -222,10 +222,12 @@ def test_words_with_which_nothing_reads_what_was_saved_are_not_told_as_certain(r
         (RESUME, "args.resume"),
         (SWITCH, "os.path.join(args.out, sorted(os.listdir(args.out))[-1])"),
         (SWITCH, "max(glob.glob(args.out + '/c_*.pt'))"),
+        (SWITCH, "os.path.join(args.out, 'last.pt')"),
     ],
 )
 def test_words_with_which_a_restart_reads_what_was_saved_are_told_without_a_doubt(flag: str, path: str, init) -> None:
-    found, said = init(flag, f"    if args.resume:\n{LOAD % path}")
+    after = "        shutil.copyfile('now.pt', os.path.join(args.out, 'last.pt'))\n"
+    found, said = init(flag, f"    if args.resume:\n{LOAD % path}", after=after, above="import shutil\n")
     assert found["checkpoint"]["resume_args"][0] == "--resume"
     assert "nothing was seen that reads" not in said
 

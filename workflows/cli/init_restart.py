@@ -28,7 +28,9 @@ def as_restarted(
     if more and len(patterns) == 1:  # what lies beside it may be newer
         of_them = f"{{newest:{patterns[0]}}}"
         words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
-    if words and why and not (again.loads or _reads_it(again, folder, patterns)):
+    endings = {PurePosixPath(each).suffix for each in patterns}
+    copies = [name for name in more if PurePosixPath(name).suffix in endings]  # last.pt, of another that was saved
+    if words and why and not (again.loads or copies or _reads_it(again, folder, patterns)):
         first, lines, rest = why.partition(TO_WRITE)
         why = f"{first}{UNSEEN}{lines}{rest}"
     return words, why, more
