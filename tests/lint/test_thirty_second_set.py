@@ -177,3 +177,11 @@ def test_a_success_policy_needs_an_indexed_job() -> None:
 @pytest.mark.parametrize(("comment", "found"), [("shutdownAfterJobFinishes: false", False), ("later", True)])
 def test_a_field_that_a_comment_names_is_left_out_on_purpose(comment: str, found: bool) -> None:
     assert (("RESTART033", "warning") in said(f"# {comment}\n" + fill(RAYJOB, ""))) is found
+
+
+@pytest.mark.parametrize(
+    ("words", "trained"), [("./build/all_reduce_perf, -b, '8'", False), ("train.py, --tag, llama_perf", True)]
+)
+def test_nccl_tests_are_known_by_their_names(words: str, trained: bool) -> None:
+    text = f"{POD}      command: [mpirun, -np, '8', {words}]\n      resources: {{limits: {{nvidia.com/gpu: 8}}}}\n"
+    assert said(text) == [("MEM001", "warning")] * trained
