@@ -232,6 +232,14 @@ def test_words_with_which_a_restart_reads_what_was_saved_are_told_without_a_doub
     assert "nothing was seen that reads" not in said
 
 
+def test_what_is_read_beside_a_folder_that_the_user_names_has_a_reason_of_its_own(init) -> None:
+    before = "    with open('out/a.json', 'w') as file:\n        json.dump(1, file)\n"
+    before += f"    if args.resume:\n{LOAD % 'args.resume'}        json.load(open('out/a.json'))\n"
+    found, said = init(RESUME, before, "--opaque", "out")
+    assert found["checkpoint"]["include"] == ["c_*.pt", "a.json"]
+    assert '  path = "out": line 15 reads a.json again\n' in said
+
+
 def test_words_that_the_user_gives_are_not_doubted(init) -> None:
     found, said = init("", "", "--resume-arg=--from", "--resume-arg={newest}")
     assert found["checkpoint"]["resume_args"] == ["--from", "{newest}"]
