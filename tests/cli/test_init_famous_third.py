@@ -98,6 +98,9 @@ def test_a_setting_that_the_script_itself_writes_down_is_told_of(line, argosy, t
     code, out, err = argosy("init", "train.py")
     told = f"by its name {line.partition(' ')[0]} (line 3) may make it go on, which was not seen: if it does, name it"
     assert (code, told in out) == (0, True), out + err
+    again = "checkpoint = {'model': x}\ntorch.save(checkpoint, 'o/m.pt')\n"  # what is about to be saved is no setting
+    (tmp_path / "train.py").write_text(f"import torch\ncheckpoint = None\n{again}")
+    assert "by its name" not in argosy("init", "train.py", "--force")[1]
 
 
 COUNTED = f"""\

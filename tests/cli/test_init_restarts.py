@@ -26,6 +26,7 @@ LOOP = """
                    os.path.join(args.out, "c_%d.pt" % epoch))
 """
 RESUME = 'p.add_argument("--resume", default="")'
+SWITCH = 'p.add_argument("--resume", action="store_true")'
 
 
 @pytest.fixture
@@ -215,13 +216,51 @@ def test_what_a_flag_is_given_is_what_was_seen_to_read_the_checkpoint(init) -> N
     assert "nothing was seen that reads" not in said
 
 
+def test_what_a_restart_reads_beside_a_save_elsewhere_cannot_be_kept_with_the_others(init) -> None:
+    after = "        torch.save(opt.state_dict(), 'other/opt.pt')\n"
+    before = f"    if args.resume:\n{LOAD % 'args.resume'}        json.load(open('other/config.json'))\n"
+    before += "    with open('other/config.json', 'w') as file:\n        json.dump(0.1, file)\n"
+    found, said = init(RESUME, before, after=after)
+    assert found, said
+    assert found["checkpoint"]["include"] == ["c_*.pt"]
+
+
 @pytest.mark.parametrize("read", ["", "        state = torch.load('weights/' + os.environ['FROM'])\n"])
 def test_words_with_which_nothing_reads_what_was_saved_are_not_told_as_certain(read: str, init) -> None:
     before = f"    if args.resume:\n        print('going on')\n{read}    os.makedirs(args.out, exist_ok=True)\n"
     found, said = init(RESUME, before)
     assert found["checkpoint"]["resume_args"] == ["--resume", "{newest}"]
     assert "nothing was seen that reads what it saved: see it go on once (--inject, below). For it to go on" in said
-    assert "nothing was seen that reads" not in init(RESUME, f"    if args.resume:\n{LOAD % 'args.resume'}")[1]
+
+
+@pytest.mark.parametrize(
+    ("flag", "path"),
+    [
+        (RESUME, "args.resume"),
+        (SWITCH, "os.path.join(args.out, sorted(os.listdir(args.out))[-1])"),
+        (SWITCH, "max(glob.glob(args.out + '/c_*.pt'))"),
+        (SWITCH, "os.path.join(args.out, 'last.pt')"),
+    ],
+)
+def test_words_with_which_a_restart_reads_what_was_saved_are_told_without_a_doubt(flag: str, path: str, init) -> None:
+    after = "        shutil.copyfile('now.pt', os.path.join(args.out, 'last.pt'))\n"
+    found, said = init(flag, f"    if args.resume:\n{LOAD % path}", after=after, above="import shutil\n")
+    assert found["checkpoint"]["resume_args"][0] == "--resume"
+    assert "nothing was seen that reads" not in said
+
+
+def test_what_is_read_beside_a_folder_that_the_user_names_has_a_reason_of_its_own(init) -> None:
+    before = "    with open('out/a.json', 'w') as file:\n        json.dump(1, file)\n"
+    before += f"    if args.resume:\n{LOAD % 'args.resume'}        json.load(open('out/a.json'))\n"
+    found, said = init(RESUME, before, "--opaque", "out")
+    assert found["checkpoint"]["include"] == ["c_*.pt", "a.json"]
+    assert '  path = "out": line 15 reads a.json again\n' in said
+
+
+def test_words_that_the_user_gives_are_not_doubted(init) -> None:
+    found, said = init("", "", "--resume-arg=--from", "--resume-arg={newest}")
+    assert found["checkpoint"]["resume_args"] == ["--from", "{newest}"]
+    assert "nothing was seen that reads" not in said
 
 
 def test_a_small_file_is_not_what_another_function_calls_by_the_same_name(init, tmp_path) -> None:

@@ -41,6 +41,16 @@ CASES = {
         "    torch.save(model.state_dict(), path)\n",
         ("o", ["fold*.pt"], None, "line 11 leaves out each turn whose file is there: a restart takes only the others"),
     ),
+    "turns that are left out while a file is not there": (
+        f"{TORCH}{MADE}for epoch in range(9):\n{TURN}    if not os.path.exists('o/a.pt'):\n        continue\n"
+        "    torch.save(model.state_dict(), 'o/a.pt')\n",
+        ("o", ["a.pt"], None, "every restart may begin anew"),
+    ),
+    "turns of which a few are left out": (
+        f"{TORCH}{MADE}for epoch in range(9):\n{TURN}    if os.path.exists('o/a.pt') and epoch < 3:\n        continue\n"
+        "    torch.save(model.state_dict(), 'o/a.pt')\n",
+        ("o", ["a.pt"], None, "every restart may begin anew"),
+    ),
     "the best, and each": (
         f"{RESUMED}for epoch in range(first, args.epochs):\n{TURN}    {SAVE}    if loss < best:\n        {SAVE}",
         ("o", ["m.pt"], SAME, "--resume with a value\n"),

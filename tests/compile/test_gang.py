@@ -64,7 +64,8 @@ def test_every_pair_is_a_gang_that_can_be_supervised(runtime: str, placement: st
 @pytest.mark.parametrize(("runtime", "placement"), PAIRS)
 def test_pods_name_what_stands_beside_them_and_are_equal_otherwise(runtime: str, placement: str) -> None:
     beside = documents(runtime, placement)[:-1]
-    pod = pod_spec(check_manifest([*documents(runtime, placement)], "x").pods)
+    manifest = check_manifest([*documents(runtime, placement)], "x")
+    pod = pod_spec(manifest.runtime.pods_in(manifest.documents))
     group, domain = pod.pop("schedulingGroup", None), pod.pop("subdomain", None)
     named = {each["kind"]: each for each in beside}
     assert pod.pop("schedulerName", None) == SCHEDULERS.get(placement)

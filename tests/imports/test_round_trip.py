@@ -47,7 +47,7 @@ def gang(case: Case, argosy: Argosy) -> GangManifest:
 
 
 def pod_of(gang: GangManifest) -> dict[str, Any]:
-    return gang.runtime.template(gang.pods, 0)
+    return gang.runtime.template(gang.runtime.pods_in(gang.documents), 0)
 
 
 def test_image_and_command_are_kept(case: Case, gang: GangManifest) -> None:

@@ -152,6 +152,13 @@ def test_gloo_and_the_operators_own_address(backend: str, address: str, expected
     assert [each for each in found if each[0] in ("RESTART002", "REND030")] == expected
 
 
+def test_an_empty_address_is_not_the_operators_where_the_number_of_pods_is_filled_in_later() -> None:
+    text = PYTORCH + RANK.replace("replicas: 2", "replicas: 1") % ("Master", "gloo", "''")
+    assert ("REND030", "warning") in said(
+        text + RANK.replace("replicas: 2", "replicas: $(N)") % ("Worker", "gloo", "''")
+    )
+
+
 def test_a_here_document_says_what_it_is() -> None:
     (found,) = lint([read_text(f"cat <<EOF | kubectl apply -f -\n{POD}EOF\n".encode(), "page.yaml")])
     assert (found.rule, found.level.word) == ("YAML001", "warning")
@@ -192,3 +199,11 @@ def test_nccl_tests_are_no_training() -> None:
     )
     assert said(fill(mpi, "./build/all_reduce_perf")) == []
     assert said(fill(mpi, "./train")) == [("GANG012", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("words", "trained"), [("./build/all_reduce_perf, -b, '8'", False), ("train.py, --tag, llama_perf", True)]
+)
+def test_nccl_tests_are_known_by_their_names(words: str, trained: bool) -> None:
+    text = f"{POD}      command: [mpirun, -np, '8', {words}]\n      resources: {{limits: {{nvidia.com/gpu: 8}}}}\n"
+    assert said(text) == [("MEM001", "warning")] * trained

@@ -77,7 +77,7 @@ def put_checkpoint(
         arguments, because, more = as_restarted(facts, read, arguments, because, folder, patterns)
         if not include:
             patterns += more
-            why += "".join(f"; {where} reads {name} again" for name, where in more.items())
+            why = "; ".join([*filter(None, [why]), *(f"{where} reads {name} again" for name, where in more.items())])
     guess.lines += ["", "[checkpoint]"]
     guess.put("mode", "opaque", "the script writes its own checkpoint files")
     guess.put("path", folder, why)

@@ -20,9 +20,12 @@ UNSEEN = "; called so, nothing was seen that reads what it saved: see it go on o
 def as_restarted(
     facts: ScriptFacts, read: Read, words: list[str], why: str, folder: str, patterns: Sequence[str]
 ) -> tuple[list[str], str, dict[str, str]]:
-    """The words of a restart, and why, with a doubt where nothing reads what was saved; and what to keep beside it."""
+    """The words of a restart, and why, with a doubt where nothing reads what was saved; and what to keep beside it.
+
+    Words for which there is no why are the user's own, who knows.
+    """
     again = read(_filled(words, folder, patterns)) if words else facts
-    for value in (folder, STEP) if len(words) > 1 else ():
+    for value in (folder, STEP) if why and len(words) > 1 else ():
         # What the flag names may be the folder, or a number.
         tried = [*words[:-1], value]
         if _reads_it(again, folder, patterns) or value in words:
@@ -33,7 +36,9 @@ def as_restarted(
     if more and len(patterns) == 1:  # what lies beside it may be newer
         of_them = f"{{newest:{patterns[0]}}}"
         words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
-    if words and not _reads_it(again, folder, patterns):
+    endings = {PurePosixPath(each).suffix for each in patterns}
+    copies = [name for name in more if PurePosixPath(name).suffix in endings]  # last.pt, of another that was saved
+    if words and why and not (again.loads or copies or _reads_it(again, folder, patterns)):
         first, lines, rest = why.partition(TO_WRITE)
         why = f"{first}{UNSEEN}{lines}{rest}"
     return words, why, more
@@ -62,7 +67,7 @@ def _kept_too(first: ScriptFacts, again: ScriptFacts, folder: str, patterns: Seq
         written = next((each for each in sorted(writes) if fnmatchcase(path, each)), "" if path in known else path)
         # Of what is written under several names, the one that is read.
         name = os.path.relpath(os.path.join(os.path.dirname(written or folder), os.path.basename(path)), folder)
-        plain = PurePosixPath(name).suffix and "*" not in PurePosixPath(name).name
+        plain = PurePosixPath(name).suffix and "*" not in PurePosixPath(name).name and not name.startswith("../")
         if written and plain and str(PurePosixPath(written).parent) in near and not _is_of(name, patterns):
             found[name] = where
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -18,6 +19,8 @@ _GROUP_KEYS: Final = (
     *("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "scheduling.x-k8s.io/pod-group"),
     *("pod-group-name", "kueue.x-k8s.io/pod-group-name"),
 )
+_MEASURES: Final = re.compile(r"(?:^|[/=])(?:all_?|broadcast|gather|hypercube|reduce|scatter|sendrecv)\w*_perf$")
+"""What nccl-tests are called, which somebody watches."""
 IDLE: Final = {"sleep", "tail", "echo", "nvidia-smi", "rocm-smi"}
 """What a pod does that only holds a GPU, or looks at it."""
 _ELASTIC_BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
@@ -60,8 +63,8 @@ def may_train(workload: Workload, bundle: Bundle) -> bool:
     if processes and {process.program for process in processes} <= IDLE:
         return False
     launched = [each.words for each in processes if trains(each.words, each.program)]
-    if launched and all(any(word.endswith("_perf") for word in words) for words in launched):
-        return False  # nccl-tests, which somebody watches
+    if launched and all(any(map(_MEASURES.search, words)) for words in launched):
+        return False
     if workload.family == "other":  # what is started again when it ends serves, unless its script is named a training
         return any(named_training(process.words) for process in processes)
     if workload.family not in ("job", "pod") or workload.gpus != 0:

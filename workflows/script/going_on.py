@@ -52,8 +52,9 @@ def skipped(source: Source, values: Values, places: Sequence[SavedAt]) -> str:
     """Where each turn of a loop, as a fold, is left out whose file is there already; "" for nowhere."""
     wholes = _wholes(values, places)
     for node in (each for each in source.nodes if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Continue)):
-        looks = (call for call in ast.walk(node.test) if isinstance(call, ast.Call) and last_name(call.func) in _LOOKS)
-        if any(values.machine.needed(call) == () and _names_one(call, values, wholes) for call in looks):
+        looks = [one for one in _parts(node.test) for call in _found_if(one)
+                 if values.machine.needed(call) == () and _names_one(call, values, wholes)]  # fmt: skip
+        if looks and all(one in looks or values.conditions.holds(one) is True for one in _parts(node.test)):
             return source.where(node)
     return ""
 

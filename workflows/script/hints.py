@@ -57,12 +57,19 @@ def _declared(source: Source) -> Iterator[str]:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and not node.value.value:
             # A setting that is written down: ``checkpoint = None``, ``cfg.model.resume = ""``.
             target = node.targets[0]
-            own = source.function_of(node) is None if isinstance(target, ast.Name) else _is_a_setting(target)
-            if own and (_WAY.search(last_name(target)) or _FILE.search(last_name(target))):
+            named = _WAY.search(last_name(target)) or _FILE.search(last_name(target))
+            if named and (_is_kept(target, source) if isinstance(target, ast.Name) else _is_a_setting(target)):
                 yield f"{ast.unparse(target)} ({source.where(node)})"
         name = node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else ""
         if _WAY.search(name) and source.class_of(node) is not None and source.function_of(node) is None:
             yield f"{name} ({source.where(node)})"
+
+
+def _is_kept(name: ast.Name, source: Source) -> bool:
+    """Whether it is a constant: what the script writes anew, as what it is about to save, is none."""
+    written = [each for each in source.nodes if isinstance(each, ast.Name) and each.id == name.id
+               and isinstance(each.ctx, ast.Store) and source.function_of(each) is None]  # fmt: skip
+    return written == [name]
 
 
 def _is_a_setting(target: ast.expr) -> bool:

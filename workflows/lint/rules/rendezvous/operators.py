@@ -35,7 +35,7 @@ def set_by_the_operator(workload: Workload) -> Iterator[Problem]:
             for item in container.node["env"]:
                 name = item["name"].text
                 master = f"{workload.document.name}-master-0"
-                same = (master, "23456", str(workload.total or ""))  # what the operator sets
+                same = (master, "23456", str(workload.total))  # what the operator sets
                 torch = kind == "PyTorchJob"
                 if name not in owned or (torch and (item["value"].text in same or not has_master(workload.document))):
                     continue
