@@ -203,6 +203,11 @@ WRONG = [
         'mode = "opaque"',
     ),
     (GOOD + '[checkpoint]\nmode = "opaque"', "checkpoint.path: is required in opaque mode", "folder"),
+    (
+        GOOD + '[checkpoint]\nmode = "opaque"\npath = "out/c_*/*.pt"',
+        "checkpoint.path = 'out/c_*/*.pt': is a folder, and no glob",
+        'path = "out" and include = ["c_*/*.pt"]',
+    ),
     (GOOD + '[checkpoint]\nmode = "opaque"\npath = "."', "checkpoint.path = '.': is the folder of the code", "include"),
     (
         GOOD + '[checkpoint]\nmode = "opaque"\npath = "/mnt/shared"',

@@ -63,7 +63,7 @@ def command(run_id: str | None, bundle: Path | None, place: ClusterPlace, as_jso
     record = run.record()
     told = story(record, run.command("explain", run.name, "--bundle", "DIR"))
     if record.train_cause == Cause.FINISHED_WITHOUT_CHECKPOINT and isinstance(run, RunFolder):
-        told += [f"What its ranks wrote, until argosy rm {run.name}: {place}" for place in _workspaces(run, record)]
+        told += _left_by_ranks(run, record)
     if as_json:
         emit({**summary(record, str(run.report) if run.report.exists() else ""), "story": "\n".join(told)})
         return
@@ -72,10 +72,12 @@ def command(run_id: str | None, bundle: Path | None, place: ClusterPlace, as_jso
     next_commands([way for way in ways_on(record, run) if way[0] != this])
 
 
-def _workspaces(run: RunFolder, record: RunRecord) -> list[Path]:
-    """What the scripts of its last gang ran in."""
+def _left_by_ranks(run: RunFolder, record: RunRecord) -> list[str]:
+    """Where the files of its last gang's scripts lie, of the first node."""
     gangs = [gang.name for gang in record.gangs[-1:]]
-    return sorted(found for gang in gangs for found in run.path.glob(f"nodes/*/pods/{gang}-*/volumes/workspace"))
+    found = sorted(path for gang in gangs for path in run.path.glob(f"nodes/*/pods/{gang}-*/volumes/workspace"))
+    several = f" (1 of {len(found)} nodes)" if len(found) > 1 else ""
+    return [f"What its ranks wrote, until argosy rm {run.name}: {path}{several}" for path in found[:1]]
 
 
 def _fetch(run: Run, folder: Path, as_json: bool) -> None:

@@ -19,6 +19,11 @@ _OF_THE_POD = frozenset(("emptyDir", "ephemeral", "configMap", "secret", "downwa
 
 
 def _check_path(text: str) -> str:
+    parts = text.split("/")
+    at = next((number for number, part in enumerate(parts) if "*" in part), None)
+    if at is not None:
+        folder, glob = "/".join(parts[:at]) or ".", "/".join(parts[at:])
+        raise Refusal("is a folder, and no glob", f'write path = "{folder}" and include = ["{glob}"]')
     if not text.startswith("/"):
         return check_relative(text)
     check_line(text)
