@@ -23,8 +23,9 @@ def made_on_purpose(record: RunRecord, index: int) -> Injected | None:
     """The fault that attempt ``index`` ended for: one of the rank that it is blamed on, or of its node."""
     each = record.restarts[index]
     for fault in injected_in(record, index):
-        if fault.node == each.node != "" if fault.rank is None else fault.rank == each.rank:
-            return fault  # that of the supervisor has neither
+        of_node = fault.rank is None and fault.node == each.node != ""  # that of the supervisor has neither
+        if of_node or (fault.rank is not None and fault.rank == each.rank):
+            return fault
     return None
 
 
