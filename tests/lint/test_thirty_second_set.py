@@ -104,6 +104,7 @@ def test_a_workflow_without_a_body_is_an_excerpt() -> None:
     assert said(WORKFLOW.replace("    - name: t\n", "").replace("templates:", "ttlStrategy: {}")) == [
         ("ARGO001", "warning")
     ]
+    assert ("ARGO001", "error") in said(WORKFLOW.replace("templates:", "template:") + "      suspend: {}\n")
     assert said(OTHER) == [("ARGO001", "error")]
     for text in (f"---\n{OTHER}...\n", f"{OTHER}...\n---\n{OTHER}"):  # so ends a document
         assert {*said(text)} == {("ARGO001", "error")}
