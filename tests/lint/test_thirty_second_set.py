@@ -143,6 +143,8 @@ RANK = (
         ("gloo", "train-master-0", []),
         ("nccl", "train-master-0", [("RESTART002", "warning")]),
         ("mpi", "train-master-0", []),
+        ("'cpu:gloo,cuda:nccl'", "train-master-0", [("RESTART002", "warning")]),
+        ("$(BACKEND)", "train-master-0}, {name: BACKEND, value: nccl", [("RESTART002", "warning")]),
         ("gloo", "localhost", [("REND030", "warning")]),
         ("gloo", "'3'", []),
     ],
