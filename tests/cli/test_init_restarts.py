@@ -257,6 +257,16 @@ def test_what_is_read_beside_a_folder_that_the_user_names_has_a_reason_of_its_ow
     assert '  path = "out": line 15 reads a.json again\n' in said
 
 
+def test_what_only_the_first_start_writes_above_the_checkpoints_is_told_of(init) -> None:
+    written = "with open('out/a.json', 'w') as file:\n            json.dump(1, file)\n"
+    before = f"    if args.resume:\n{LOAD % 'args.resume'}        json.load(open('out/a.json'))\n"
+    told = "; line 13 reads out/a.json, which the first start writes, and which is not kept"
+    assert told in init(RESUME, f"{before}    else:\n        {written}", "--", "--out", "out/c")[1]
+    found, said = init(RESUME, f"    if True:\n        {written}{before}", "--force", "--", "--out", "out/c")
+    assert found, said
+    assert "out/a.json" not in said  # each start writes it
+
+
 def test_words_that_the_user_gives_are_not_doubted(init) -> None:
     found, said = init("", "", "--resume-arg=--from", "--resume-arg={newest}")
     assert found["checkpoint"]["resume_args"] == ["--from", "{newest}"]

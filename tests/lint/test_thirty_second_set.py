@@ -104,6 +104,7 @@ def test_a_workflow_without_a_body_is_an_excerpt() -> None:
     assert said(WORKFLOW.replace("    - name: t\n", "").replace("templates:", "ttlStrategy: {}")) == [
         ("ARGO001", "warning")
     ]
+    assert ("ARGO001", "error") in said(WORKFLOW.replace("templates:", "template:") + "      suspend: {}\n")
     assert said(OTHER) == [("ARGO001", "error")]
     for text in (f"---\n{OTHER}...\n", f"{OTHER}...\n---\n{OTHER}"):  # so ends a document
         assert {*said(text)} == {("ARGO001", "error")}
@@ -142,6 +143,8 @@ RANK = (
         ("gloo", "train-master-0", []),
         ("nccl", "train-master-0", [("RESTART002", "warning")]),
         ("mpi", "train-master-0", []),
+        ("'cpu:gloo,cuda:nccl'", "train-master-0", [("RESTART002", "warning")]),
+        ("$(BACKEND)", "train-master-0}, {name: BACKEND, value: nccl", [("RESTART002", "warning")]),
         ("gloo", "localhost", [("REND030", "warning")]),
         ("gloo", "'3'", []),
     ],

@@ -38,9 +38,11 @@ def as_restarted(
         words, why = [each.replace("{newest}", of_them) for each in words], why.replace("{newest}", of_them)
     endings = {PurePosixPath(each).suffix for each in patterns}
     copies = [name for name in more if PurePosixPath(name).suffix in endings]  # last.pt, of another that was saved
-    if words and why and not (again.loads or copies or _reads_it(again, folder, patterns)):
+    seen = not words or again.loads or copies or _reads_it(again, folder, patterns)
+    doubt = ("" if seen else UNSEEN) + _lost(facts, again, folder)
+    if why and doubt:
         first, lines, rest = why.partition(TO_WRITE)
-        why = f"{first}{UNSEEN}{lines}{rest}"
+        why = f"{first}{doubt}{lines}{rest}"
     return words, why, more
 
 
@@ -71,6 +73,14 @@ def _kept_too(first: ScriptFacts, again: ScriptFacts, folder: str, patterns: Seq
         if written and plain and str(PurePosixPath(written).parent) in near and not _is_of(name, patterns):
             found[name] = where
     return found
+
+
+def _lost(first: ScriptFacts, again: ScriptFacts, folder: str) -> str:
+    """What a restart reads that only the first start writes, outside ``folder``."""
+    once = first.opened[1] - again.opened[1]
+    return "".join(f"; {where} reads {path}, which the first start writes, and which is not kept: name a folder "
+                   "above both with --opaque" for path, where in sorted(again.opened[0].items())
+                   if path in once and os.path.relpath(path, folder).startswith("../"))  # fmt: skip
 
 
 def _reads_it(again: ScriptFacts, folder: str, patterns: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.lint.schema.fields import fields_of
 from argosy.workflows.manifests.argo_templates import ArgoWorkflow
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
@@ -24,6 +25,8 @@ def entrypoint(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """The template that a workflow begins with, and the one that it ends with."""
     if workflow.refers or not workflow.spec:
         return
+    # A page shows the templates elsewhere; a key that is misspelt is no page's.
+    excerpt = {*workflow.spec.entries} <= {*fields_of("ArgoprojV1alpha1WorkflowSpec")} - {"templates"}
     for key in ("entrypoint", "onExit"):
         node = workflow.spec[key]
         if node.text and not node.open and node.text not in workflow.named:
@@ -31,7 +34,7 @@ def entrypoint(workflow: ArgoWorkflow) -> Iterator[Problem]:
                 node,
                 f"{key}: {node.text!r} is no template of this workflow, which Argo refuses",
                 _near(node.text, workflow.named),
-                level=None if workflow.templates else Level.WARNING,  # a page shows the rest elsewhere
+                level=Level.WARNING if excerpt else None,
             )
     if not workflow.spec["entrypoint"] and workflow.document.kind in ("Workflow", "CronWorkflow"):
         yield Problem(

@@ -31,7 +31,8 @@ def _meets_anew(role: Role, bundle: Bundle) -> bool:
 def _without_nccl(workload: Workload, role: Role) -> bool:
     """Whether the ranks talk by gloo: its connections break, so that all fail, are started again and meet anew."""
     words = " ".join(node.text for each in role.pod.containers for node in each.argv)
-    return "gloo" in words or (workload.gpus == 0 and "nccl" not in words)
+    told = " ".join(node.text for each in role.pod.containers for node in each.node["env"].walk())
+    return "nccl" not in words and ("gloo" in words or (workload.gpus == 0 and "nccl" not in told.lower()))
 
 
 def _in_place(workload: Workload) -> bool:
