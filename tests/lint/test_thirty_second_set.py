@@ -184,11 +184,6 @@ def test_a_success_policy_needs_an_indexed_job() -> None:
     assert said(job.replace("  completions", "  completionMode: Indexed\n  completions")) == []
 
 
-@pytest.mark.parametrize(("comment", "found"), [("shutdownAfterJobFinishes: false", False), ("later", True)])
-def test_a_field_that_a_comment_names_is_left_out_on_purpose(comment: str, found: bool) -> None:
-    assert (("RESTART033", "warning") in said(f"# {comment}\n" + fill(RAYJOB, ""))) is found
-
-
 @pytest.mark.parametrize(("params", "found"), [("num-gpus: '2'", True), ("num-gpus: '2', resources: '{}'", False)])
 def test_numbers_of_the_authors_own_are_no_devices(params: str, found: bool) -> None:
     assert (("RAY002", "warning") in said(fill(RAY, params, "sleep"))) is found

@@ -104,8 +104,6 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     part = finding.file in templates or (document is not None and bundle.is_patch(document))
                     most = min(_most(problem.node, finding.rule), _lower(finding.level, part))
                     most = Level.NOTE if id(problem.node.yaml) in bundle.written_over else most
-                    if most is Level.WARNING and _decided(problem.node, lines[finding.file]):
-                        most = Level.NOTE
                     unused = id(document) in idle or _PROPOSAL.search(finding.file) is not None
                     if most is Level.WARNING and unused and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE
@@ -118,12 +116,6 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
         joined = _joined(found)
         draft = cause[2] in never and joined.level is Level.WARNING
         yield replace(joined, level=Level.NOTE) if draft else joined
-
-
-def _decided(node: Node, lines: Sequence[str]) -> bool:
-    """Whether a field is missing that a comment names: its author knows of it."""
-    told = re.compile(rf"#.*\b{re.escape(str(node.key))}\b") if node.key and not node.exists else None
-    return told is not None and any(map(told.search, lines))
 
 
 def _lower(level: Level, part: bool) -> Level:
