@@ -30,9 +30,11 @@ class SlowRank:
     def sentence(self) -> str:
         """``rank 3 on node-1 works 1.5 times as long as the others in a step (150 ms, the others 100 ms) ...``."""
         where = f" on {self.node}" if self.node else ""
-        times = f"{self.seconds / self.others:.1f} times as long as" if self.others else "far longer than"
+        works = "far longer than the others in a step"
+        if self.others:
+            works = f"{self.seconds / self.others:.1f} {OF_A_SLOW_RANK}"
         told = f"{duration(self.seconds)}, the others {duration(self.others)}; score {self.score:.1f}"
-        return f"rank {self.rank}{where} works {times} the others in a step ({told}), seen at step {self.step}"
+        return f"rank {self.rank}{where} works {works} ({told}), seen at step {self.step}"
 
 
 def slow_rank_of(event: Event) -> SlowRank:

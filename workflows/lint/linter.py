@@ -28,7 +28,7 @@ _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
 _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
-_OF_TRAININGS: Final = (*("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART", "SEC013", "STORE015", "STORE016"),)
+_OF_TRAININGS: Final = ("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART", "SEC013", "STORE015", "STORE016")
 """What harms a training is a note for a pod that nothing calls one."""
 
 

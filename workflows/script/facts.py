@@ -30,7 +30,8 @@ class ScriptFacts:
     """Where nanoGPT's init_from == "resume" stands."""
     loads: str = ""
     """Where it loads by itself what it saved."""
-    skipped_turns: str = ""  # where it leaves out each turn of a loop whose file is there
+    skipped_turns: str = ""
+    """Where it leaves out each turn of a loop whose file is there."""
     end: int | None = None
     """The last step it would report, as its flags say: an epoch if it prints epochs only. None: not known."""
     trainer: TrainerFacts | None = None
