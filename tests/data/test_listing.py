@@ -74,7 +74,7 @@ def test_folder_placeholders_are_no_files(client: str, server: S3Server) -> None
 @pytest.mark.parametrize("client", ["own", "obstore"])
 def test_many_empty_files_keep_their_order(client: str, server: S3Server, seed: int) -> None:
     draw = random.Random(seed)
-    names = sorted(f"{draw.randrange(10**9):09d}" for _ in range(300))
+    names = sorted(f"{each:09d}" for each in draw.sample(range(10**9), 300))
     for name in names:
         put(server, f"ds/{name}", data=draw.choice([b"", b"x"]))
     found = list_objects(URI) if client == "own" else data_of(CloudStore(URI))
