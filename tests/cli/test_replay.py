@@ -17,6 +17,7 @@ from argosy.steps.record.injected import Injected
 from argosy.steps.record.meaning import meaning
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.replay import replayed
+from argosy.workflows.cli.replaying import taken
 from tests.cli.test_chaos import RUN, SCRIPT
 from tests.starts import argosy
 
@@ -87,10 +88,27 @@ def test_an_older_runs_log_does_not_tell_how_a_fault_was_asked_for() -> None:
     assert meaning(nobodys, 0).startswith("The process was killed from outside")
 
 
-def test_what_ended_another_rank_than_the_injected_one_is_told_as_it_was() -> None:
-    fault = Injected(1.2, "hang", 3, "", 4, "hang:rank=3@step=4")
-    told = record({"cause": "unknown", "signal": 9, "rank": 1})
-    assert [each.text for each in replayed(replace(told, injected=(fault,)))] == ["kill:rank=1@step=7"]
+def test_all_that_was_injected_into_one_start_happens_again_and_what_ended_another_rank() -> None:
+    asked = ["hang:rank=3@step=4", "kill:rank=0@step=4"]
+    faults = tuple(
+        Injected(1.2, text.partition(":")[0], int(text.partition("rank=")[2][0]), "", 4, text) for text in asked
+    )
+    told = replace(record({"cause": "unknown", "signal": 9, "rank": 0}), injected=faults)
+    assert [each.text for each in replayed(told)] == asked
+    told = replace(record({"cause": "unknown", "signal": 9, "rank": 1}), injected=faults)
+    assert [each.text for each in replayed(told)] == ["kill:rank=1@step=7", *asked]
+
+
+@pytest.mark.parametrize("suffix", ["toml", "yaml"])
+def test_what_another_file_has_no_parameter_for_is_not_given_again(
+    tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "run.toml").write_text(RUN.format(args=""))
+    assert argosy(tmp_path, "compile", "run.toml", "-o", "run.yaml").returncode == 0
+    file = tmp_path / f"run.{suffix}"
+    assert taken(file, ("dataset-uri=s3://bucket/a", 'args=["80"]')) == ('args=["80"]',)
+    assert capsys.readouterr().err == f"not given again, {file} has no such parameter: dataset-uri=s3://bucket/a\n"
 
 
 def test_what_the_script_does_by_itself_is_not_replayed() -> None:

@@ -25,33 +25,29 @@ _LOCAL_NODE = re.compile(r"node-(\d+)")
 
 
 def replayed(record: RunRecord) -> list[Injection]:
-    """One fault for each start that failed: the one that was injected, else one on its rank, or on its node where no
-    rank was at fault; and each kill of the supervisor, which ends no start.
+    """Every fault that was injected, as it was asked for, and one for each other end of a start: on its rank, or on its
+    node where no rank was at fault.
 
     What a script raises by itself it will raise again: that is no fault to inject.
 
     Raises:
         InputError: nothing that failed can be caused from outside.
     """
-    found = [(each, made_on_purpose(record, index)) for index, each in enumerate(record.restarts) if each.failed]
-    failures = [(each, made) for each, made in found if made or each.cause not in _OF_THE_SCRIPT]
     # An older run's log does not tell how it was asked for.
-    supervisor = [parse(each.asked or f"{SUPERVISOR_KILL}@step={each.step or 1}") for each in record.injected
-                  if each.fault == SUPERVISOR_KILL]  # fmt: skip
-    if record.gangs and not (supervisor or found):
+    asked = [parse(each.asked or f"{SUPERVISOR_KILL}@step={each.step or 1}") for each in record.injected
+             if each.asked or each.fault == SUPERVISOR_KILL]  # fmt: skip
+    found = [(each, made_on_purpose(record, index)) for index, each in enumerate(record.restarts) if each.failed]
+    others = [each for each, made in found if not (made.asked if made else each.cause in _OF_THE_SCRIPT)]
+    if record.gangs and not (asked or found):
         raise InputError(f"RUN {record.workflow!r}: nothing of it failed, so there is nothing to let happen again")
-    if not (failures or supervisor) or not record.gangs:
+    if not (asked or others) or not record.gangs:
         raise InputError(
             f"RUN {record.workflow!r}: no failure of it can be caused from outside (see argosy explain "
             f"{record.workflow}); what its script does by itself a plain run shows again"
         )
-    names = sorted({each.node for each, _ in failures if each.node})
+    names = sorted({each.node for each in others if each.node})
     nnodes, each_node = record.gangs[0].nnodes, record.gangs[0].nproc_per_node
-    world = nnodes * each_node
-    return [
-        *(parse(made.asked) if made and made.asked else _fault(each, names, nnodes, world) for each, made in failures),
-        *supervisor,
-    ]
+    return [*(_fault(each, names, nnodes, nnodes * each_node) for each in others), *asked]
 
 
 def _fault(failed: Restart, names: list[str], nnodes: int, world: int) -> Injection:

@@ -7,8 +7,11 @@ from pathlib import Path
 import click
 
 from argosy.steps.contract.errors import InputError
+from argosy.workflows.cli.document import parameters
 from argosy.workflows.cli.options import as_json, run_id, state_dir
+from argosy.workflows.cli.output import say
 from argosy.workflows.cli.run_folder import find_run
+from argosy.workflows.cli.source import from_yaml, is_toml
 
 _OF_THAT_RUN_ALONE = ("run-id", "resume-from", "event")
 
@@ -44,8 +47,24 @@ def command(run_id: str | None, file: Path | None, as_json: bool, state_dir: Pat
         given = tuple(each for each in folder.given() if each.partition("=")[0] not in _OF_THAT_RUN_ALONE)
         if file is None:
             file, templates = folder.path / "workflow.yaml", folder.templates()
+        else:
+            given = taken(file, given)
     elif file is None:
         raise InputError(f"replay {run_id}: a store does not hold a run's YAML; name it: --file workflow.yaml")
     words = {"file": file, "replay": run_id, "new": True, "given": given, "templates": templates}
     code: int = click.get_current_context().invoke(run, **words, as_json=as_json, state_dir=state_dir)
     return code
+
+
+def taken(file: Path, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that the workflow of ``file`` has, too: another dataset's, say, mean nothing to it."""
+    from argosy.workflows.compile import workflow_parameters
+    from argosy.workflows.spec.load import load_run
+
+    if is_toml(file):
+        known = {each.name for each in workflow_parameters(load_run(file))}
+    else:
+        known = {*parameters(from_yaml(file).document)}
+    if left := [each for each in given if each.partition("=")[0] not in known]:
+        say(f"not given again, {file} has no such parameter: {', '.join(left)}", err=True)
+    return tuple(each for each in given if each not in left)
