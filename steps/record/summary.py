@@ -8,6 +8,7 @@ from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.slow_ranks import SlowRank
 from argosy.steps.record.spares import TakeOver
+from argosy.steps.record.story import outcome
 from argosy.steps.record.transport import Transport, latest_transports
 from argosy.steps.record.wording import clock
 
@@ -20,7 +21,7 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
     evaluation, promotion, goodput = record.evaluation, record.promotion, record.goodput
     streaming = record.streaming
     return {
-        "phase": record.phase,
+        "phase": record.phase if record.done else outcome(record)[0],
         "message": record.message,
         "interrupted": record.interrupted,
         "silent_since": None if record.silent_since is None else clock(record.silent_since),
