@@ -47,6 +47,11 @@ def prefix_of(state: Mapping[str, Any]) -> str:
     return run_prefix(name, run_id) if name and run_id else ""
 
 
+def _is_over(state: Mapping[str, Any]) -> bool:
+    """Whether what has not ended by now never will."""
+    return bool(text(state, "interrupted")) or text(state, "phase") in ("Failed", "Error")
+
+
 def _concluded(state: Mapping[str, Any], events: Sequence[Event]) -> float | None:
     """When the run ended, where only its store is asked: the workflow's own times are not there."""
     last = _last(events, "finalized") if text(state, "phase") in ("Succeeded", "Failed", "Error") else None
@@ -66,7 +71,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
     ordered = in_order(until_another(events, state))
     annotations, parameters = _mapping(state, "annotations"), _mapping(state, "parameters")
     started, finished = moment(state, "started"), moment(state, "finished") or _concluded(state, ordered)
-    restarts, gangs = restarts_of(ordered), _gangs(ordered)
+    restarts, gangs = restarts_of(ordered, over=_is_over(state)), _gangs(ordered)
     streaming, training = streaming_of(ordered, restarts), training_end_of(ordered)
     checkpoints = _checkpoints(ordered, {each.restored_digest for each in restarts})
     snapshot_fields = snapshot.fields if (snapshot := _last(ordered, "snapshot_taken")) else {}

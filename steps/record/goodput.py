@@ -18,7 +18,7 @@ def kept_until(restarts: Sequence[Restart], index: int) -> int:
     its first where none was.
     """
     here, later = restarts[index], restarts[index + 1 :]
-    if not later and here.failed:
+    if not later and (here.failed or here.cut_off):
         return here.base if here.saved_told is None else here.saved_told
     kept = here.last_step
     for each in later:

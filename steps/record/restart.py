@@ -48,6 +48,8 @@ class Restart:
 
     stopped: bool = False
     """Whether it ended because the training was to stop, by Ctrl-C or ``argosy stop``, which is no failure."""
+    cut_off: bool = False
+    """Whether the run was over before anybody wrote down how it ended."""
     grown: int = 0
     """With so many nodes, which were more, it was to go on; nothing else ended it. 0: no."""
     restored_at: float | None = None

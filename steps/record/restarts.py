@@ -15,8 +15,10 @@ Key = tuple[int, int]
 """(attempt, restart)"""
 
 
-def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
-    """``events`` sorted by time. A restart that a new one follows without an end was cut off with its supervisor."""
+def restarts_of(events: Sequence[Event], *, over: bool = False) -> tuple[Restart, ...]:
+    """``events`` sorted by time. A restart that a new one follows without an end was cut off with its supervisor; so
+    was the last when the run is ``over``: it failed, or was interrupted.
+    """
     began = {_key(event): event for event in events if event.kind == "restart_began"}
     ended = {_key(event): event for event in events if event.kind == "restart_ended"}
     grown = {_key(event): event for event in events if event.kind == "gang_grows"}
@@ -32,14 +34,16 @@ def restarts_of(events: Sequence[Event]) -> tuple[Restart, ...]:
     # A training that was stopped, and went on later, has ended more than once.
     ends = [event for event in events if event.kind == "train_ended"]
     for index, (each, end) in enumerate(zip(found, until, strict=True)):
-        writer = began[each.attempt, each.restart].writer
-        training = next((event for event in ends if each.began <= event.time < end and _speaks(event, {writer})), None)
-        if each.ended is None and training is not None:
+        told = [event for event in ends if each.began <= event.time < end] if each.ended is None else []
+        writers = _writers(events, each.attempt) if told else ()
+        if (training := next((event for event in told if _speaks(event, writers)), None)) is not None:
             found[index] = _ended_with_training(each, training)
         after = found[index + 1] if index + 1 < len(found) else None
         if after is not None and found[index].ended is None and after.restored_digest and after.restored_at is None:
             # Its last save was committed when nobody was left to write that down.
             found[index] = replace(found[index], last_step=max(each.last_step, after.restored_step))
+    if over and found and found[-1].ended is None:
+        found[-1] = replace(found[-1], cut_off=True)
     return tuple(_as_it_counts(found))
 
 
@@ -134,10 +138,15 @@ def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
 def training_end_of(events: Sequence[Event]) -> Event | None:
     """None also for one that was stopped and goes on."""
     gang = next((event for event in reversed(events) if event.kind == "gang_created"), None)
-    latest = {event.writer for event in events if gang is not None and _key(event)[0] == _key(gang)[0]}
+    latest = _writers(events, _key(gang)[0]) if gang is not None else ()
     told = (event for event in reversed(events) if event.kind in ("train_ended", "gang_created"))
     end = next((event for event in told if event.kind == "gang_created" or _speaks(event, latest)), None)
     return end if end is not None and end.kind == "train_ended" else None
+
+
+def _writers(events: Sequence[Event], attempt: int) -> set[str]:
+    """Who had this gang: its supervisor, and one that adopted it."""
+    return {event.writer for event in events if _key(event)[0] == attempt}
 
 
 def _speaks(ended: Event, writers: Collection[str]) -> bool:

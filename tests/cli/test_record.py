@@ -670,6 +670,40 @@ def test_no_start_is_under_way_in_a_run_that_was_killed_in_the_pause_before_it(i
     assert way_on(replace(story.record("Running", None), interrupted=interrupted), 0) == follows
 
 
+@pytest.mark.parametrize(
+    ("phase", "interrupted", "says", "lost"),
+    [
+        ("Running", "", "Running", 0), ("Running", "SIGINT", "Interrupted", 7), ("Failed", "", "Failed", 7),
+        ("Failed", "SIGINT", "Failed", 7),
+    ],
+)  # fmt: skip
+def test_of_a_start_whose_end_nobody_wrote_down_what_is_in_no_checkpoint_is_lost(
+    phase, interrupted, says, lost, story
+) -> None:
+    """A second Ctrl-C kills the supervisor before it says anything."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 27, 1.0, 1.0)
+    story.at(20.5, "checkpoint_committed", step=20, digest="a" * 64, bytes=1, seconds=0.1)
+    story.log.flush()
+    events = read_events(story.store, "gpt/runs/gpt-abc12")
+    record = build_record(events, {**story.state(phase, None), "interrupted": interrupted})
+    told = summary(record, "")
+    assert (told["phase"], told["interrupted"], told["lost_steps"]) == (says, interrupted, lost)
+    assert record.goodput.useful == pytest.approx(27.0 - lost)
+    assert lost_words(record) == (f"{lost} steps lost" if lost else "")
+
+
+def test_an_end_is_believed_of_who_adopted_the_gang() -> None:
+    events = [
+        Event(0, "gang_created", "first", {"attempt": 1, "gang": "g", "nnodes": 1, "nproc_per_node": 1}),
+        Event(1, "restart_began", "first", {"attempt": 1, "restart": 0, "generation": 1, "restored_step": 0}),
+        Event(5, "step", "adopter", {"attempt": 1, "restart": 0, "rank": 0, "step": 3}),
+        Event(9, "train_ended", "adopter", {"cause": "fenced", "exit_code": 73}),
+    ]
+    assert [(each.cause, each.ended) for each in restarts_of(events)] == [("fenced", 9)]
+
+
 @pytest.mark.parametrize("behind", [0, 9])
 def test_what_a_supervisor_said_that_only_took_a_gang_over_is_its_workflows_own(behind) -> None:
     """Its end, fenced, was dropped with what the other workflow did; and that was kept where its clock was behind."""
