@@ -27,6 +27,8 @@ FAULTS = (*RANK_FAULTS, *NODE_FAULTS, *RUN_FAULTS)
 
 PHASES = ("start", "restore", "save", "end")
 """Of a rank: its process has been started; it reads a checkpoint; it writes one; its last step is done."""
+CANNOT_EXIT = "injection exit cannot happen"
+"""How it begins that a script cannot exit as was asked for."""
 
 _HELP = (
     "write FAULT[:rank=R|node=N][,code=C]@step=S, or @seconds=S after the start, or @phase=start, restore, save or "

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from argosy.steps.contract import env as names
+from argosy.steps.contract.injection import CANNOT_EXIT
 from argosy.steps.contract.trouble import ASKED_FOR_STACKS
 from argosy.steps.evidence.cgroup import oom_kills
 from argosy.steps.launch.forked import Forked
@@ -188,8 +189,8 @@ class Shim:
 
     def _inject(self, fault: RankFault) -> None:
         if fault.needs_the_rank and not self._speaks:
-            text = f"injection {fault.name} cannot happen in rank {self._rank}: its script does not call argosy.report"
-            self._tell({"type": "failure", "cause": "launcher_usage", "message": f"{text}; inject kill instead"})
+            text = f"{CANNOT_EXIT} in rank {self._rank}: its script does not call argosy.report; inject kill instead"
+            self._tell({"type": "failure", "cause": "launcher_usage", "message": text})
         else:
             self._tell({"type": "injected", "fault": fault.name, "step": self._last_step, "phase": fault.phase})
         self._fault = None

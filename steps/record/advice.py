@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.injection import CANNOT_EXIT
 from argosy.steps.contract.layout import CODE_ARCHIVE
 
 _STORE_AGAIN = (
@@ -10,12 +11,17 @@ _STORE_AGAIN = (
     "without argosy, argosy compile --push does."
 )
 
+_CANNOT_EXIT = (
+    "The fault that --inject asks for cannot happen in this script; the training itself did not fail.",
+    "Inject kill instead of exit, or call argosy.report(step) in the script.",
+)
+
 
 def advice_for(cause: str, quote: str = "") -> tuple[str, str]:
     """The entry of a cause id; an id from a newer version is said to be unknown here.
 
     A quoted line of NCCL's that is known as such has a remedy of its own, narrower than the cause's, and so has one
-    about the run's code.
+    about the run's code, or about a fault that was asked for.
     """
     try:
         row = Cause(cause)
@@ -23,6 +29,8 @@ def advice_for(cause: str, quote: str = "") -> tuple[str, str]:
         row = Cause.UNKNOWN
     if row is Cause.S3_MISSING and quote.startswith(CODE_ARCHIVE):
         return row.meaning, _STORE_AGAIN
+    if row is Cause.LAUNCHER_USAGE and quote.startswith(CANNOT_EXIT):
+        return _CANNOT_EXIT
     from argosy.steps.nccl.symptoms import symptom_of  # here: status and report need no such table
 
     symptom = symptom_of(quote) if quote else None

@@ -18,6 +18,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.trouble import Trouble
 from argosy.steps.pods import processes
+from argosy.steps.record.advice import advice_for
 from argosy.steps.store import open_store
 from argosy.steps.verdict import judge
 
@@ -214,7 +215,11 @@ def test_exit_injection_into_a_plain_script_is_refused_not_imitated(make_gang: C
     gang.start(script="train.py", launcher="plain")
     gang.assign(0, fault={"fault": "exit", "rank": 0, "step": 3, "code": 42})
     gang.until(lambda: bool(gang.errors()), 30, "error")
-    assert "does not call argosy.report" in gang.errors()[0]["message"]
+    message = gang.errors()[0]["message"]
+    assert "does not call argosy.report" in message
+    meant, remedy = advice_for("launcher_usage", message)
+    assert "the training itself did not fail" in meant
+    assert "Inject kill" in remedy
     assert gang.events("injected") == []
     gang.order("exit", 78)
     assert gang.exit_codes() == [78]

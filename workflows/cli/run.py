@@ -258,7 +258,7 @@ def _conclude(folder: RunFolder, request: Request, *, away: bool = False) -> int
     words = last_words(folder, record)
     report = write(record, folder.report, words)
     for text in _not_injected(record, request.inject):
-        click.echo(f"warning: --inject {text} did not happen: its step, time or phase never came", err=True)
+        click.echo(f"warning: --inject {text}", err=True)
     if request.as_json:
         emit(summary(record, str(report)))
     else:
@@ -273,10 +273,13 @@ def _conclude(folder: RunFolder, request: Request, *, away: bool = False) -> int
 
 def _not_injected(record: RunRecord, wanted: tuple[str, ...]) -> list[str]:
     """Faults that were asked for and did not happen: a test of nothing must not look like a test that was passed."""
-    from argosy.steps.contract.injection import parse
+    from argosy.steps.contract.injection import CANNOT_EXIT, parse
 
     happened = [fault.asked for fault in record.injected]
-    return [text for text in wanted if parse(text).text not in happened]
+    left = [text for text in wanted if parse(text).text not in happened]
+    unable = any(each.quote.startswith(CANNOT_EXIT) for each in record.restarts)
+    why = "its script does not call argosy.report" if unable else "its step, time or phase never came"
+    return [f"{text} did not happen: {why}" for text in left]
 
 
 def exit_code(record: RunRecord) -> int:
