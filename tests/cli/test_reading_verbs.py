@@ -332,7 +332,7 @@ def test_a_run_that_died_without_a_word_does_not_run_for_ever(age, silent, sign,
     assert "argosy submit run.toml -p run-id=gpt-abc12 " in out
     assert "argosy run run.toml --run-id gpt-abc12 " in out
     assert "  Silent for 1 h 06 min  200/200 " in table, table
-    assert (said["phase"], row["phase"]) == ("Running", "Silent")
+    assert (said["phase"], row["phase"]) == ("Silent", "Silent")
     assert said["silent_since"].endswith(" UTC")
     assert datetime.fromisoformat(row["silent_since"]).timestamp() == pytest.approx(line["time"], abs=1)
     assert find(f"file://{root}/{at}").phase == "Silent"
