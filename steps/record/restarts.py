@@ -108,14 +108,16 @@ def told_at(events: Sequence[Event]) -> dict[int | None, int]:
 
 def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
     """Of each step the report of the lowest rank: one curve, whoever else reports. A rank that goes back has begun to
-    count something else, or trains again what it had trained.
+    count something else, or trains again what it had trained. Ranks train on until they are stopped: what they tell
+    after it was said how their start ended is no part of it.
     """
+    over = {_key(event): event.time for event in events if event.kind == "restart_ended"}
     best: dict[Key, dict[int, tuple[int, Point]]] = {}
     told: dict[tuple[Key, int], list[int]] = {}
     """What each rank told since it went back the last time: ascending, so that a day of steps is one pass."""
     for event in events:
         step = whole(event.fields, "step")
-        if event.kind != "step" or step is None:
+        if event.kind != "step" or step is None or event.time > over.get(_key(event), inf):
             continue
         rank = whole(event.fields, "rank") or 0
         point = Point(event.time, step, number(event.fields, "loss"), number(event.fields, "tokens_per_second"))

@@ -45,7 +45,7 @@ class Tally:
     _standing: str = ""
     """Of a gang that has not all its nodes yet."""
     _start: tuple[int, int] = (0, 0)
-    """Attempt and restart of the latest start."""
+    """Attempt and restart of the latest start, until it has ended."""
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
     """Of the attempts, by gang and restart."""
     _findings: set[str] = field(default_factory=set)
@@ -132,6 +132,7 @@ class Tally:
         cause, reached = cause_of(event), whole(event.fields, "last_step") or 0
         if not late:
             reached = reached_step(reached, self.step if self.running else None, self._saves, self.step)
+            self._start = (0, 0)
         self.running = self.running and late
         if not cause:
             return f"attempt {self.attempts}: every rank ended well at step {reached}"

@@ -694,6 +694,21 @@ def test_of_a_start_whose_end_nobody_wrote_down_what_is_in_no_checkpoint_is_lost
     assert lost_words(record) == (f"{lost} steps lost" if lost else "")
 
 
+def test_steps_of_ranks_that_were_not_stopped_yet_are_none_of_a_start_that_has_ended(story) -> None:
+    """A loss that is no number ends a start whose ranks are alive: live it ended at step 50, in the summary at 58."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 50, 1.0, 0.1)
+    story.at(6.0, "restart_ended", attempt=1, restart=0, cause="numerics_nan", last_step=50)
+    story.steps(1, 0, 51, 58, 6.1, 0.1)
+    ended = story.record().restarts[0]
+    assert (ended.last_step, ended.points[-1].step) == (50, 50)
+    tally = Tally()
+    lines = [tally.absorb(event) for event in read_events(story.store, "gpt/runs/gpt-abc12")]
+    assert [line for line in lines if "ended" in line] == ["attempt 1: ended at step 50: numerics_nan"]
+    assert (tally.step, tally.running) == (50, False)
+
+
 def test_an_end_is_believed_of_who_adopted_the_gang() -> None:
     events = [
         Event(0, "gang_created", "first", {"attempt": 1, "gang": "g", "nnodes": 1, "nproc_per_node": 1}),
