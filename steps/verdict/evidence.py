@@ -38,6 +38,7 @@ _LAST_WORD = "; stop: "
 """So we say that a run has ended; what we said of the starts before was answered by another one."""
 _STOPPED = f"{OURS}stopped: "
 """Then somebody ended the run, whatever it had got over."""
+_END = re.compile(f"^{_STOPPED}|{_LAST_WORD}")
 _ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT")
 """How we end ranks that hang; whose log is read first says nothing of what came first."""
 _HOW_WE_END = (Cause.SIGTERM, Cause.UNKNOWN)
@@ -260,6 +261,8 @@ def without_survived(said: Sequence[Said], progress: Sequence[int]) -> Sequence[
 
 
 def _root(said: Sequence[Said]) -> Said:
+    if (stopped := _stopped(said)) is not None:
+        return stopped
     strongest = max(one.evidence.weight for one in said)
     if strongest == Weight.ROOT:
         fatal = [one for one in said if one.evidence.weight == Weight.ROOT and one.fatal]
@@ -274,10 +277,17 @@ def _root(said: Sequence[Said]) -> Said:
         return earlier if earlier.index < first.index else first
     if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
         return next((one for one in said if one.evidence.cause == Cause.HANG and _is_ours(one)), first)
-    if first.evidence.cause in _HOW_WE_END and not any(one.evidence.quote.startswith(_STOPPED) for one in said):
+    if first.evidence.cause in _HOW_WE_END:
         ours = [one for one in said if one.evidence.weight == strongest and _is_ours(one)]
         return next((one for one in ours if _LAST_WORD in one.evidence.quote), next(iter(ours), first))
     return first
+
+
+def _stopped(said: Sequence[Said]) -> Said | None:
+    """Our word of it; None where the last that we said of an end is another, or nothing."""
+    ends = (one for one in reversed(said) if _is_ours(one) and _END.search(one.evidence.quote))
+    last = next(ends, None)
+    return last if last is not None and last.evidence.quote.startswith(_STOPPED) else None
 
 
 def _is_ours(one: Said) -> bool:

@@ -188,6 +188,21 @@ def test_how_we_ended_a_node_is_not_what_ended_the_run(argosy: Argosy, tmp_path:
     assert told(argosy, str(tmp_path))["cause"] == "sigterm"
 
 
+def test_what_a_run_got_over_is_not_what_ended_one_that_was_stopped(argosy: Argosy, tmp_path: Path) -> None:
+    """Nor is what outweighs the word of a SIGTERM."""
+    raised = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nValueError: bad sample\n'
+    (tmp_path / "a-node-0.log").write_text(f"step 33\n{raised}")
+    said = "argosy: user_exception at step 33: ValueError: bad sample; restart: restart 1 of 5\n"
+    (tmp_path / "b-train.log").write_text(said)
+    assert told(argosy, str(tmp_path))["cause"] == "user_exception"
+    (tmp_path / "b-train.log").write_text(f"{said}argosy: stopped: the supervisor got SIGTERM\n")
+    found = told(argosy, str(tmp_path))
+    assert (found["cause"], found["exit_code"], found["runner_up"]["cause"]) == ("sigterm", 76, "user_exception")
+    gave_up = "argosy: user_exception at step 40: ValueError: bad sample; stop: the same again (exit code 70)\n"
+    (tmp_path / "c-train-2.log").write_text(gave_up)  # it went on, and this ended it
+    assert told(argosy, str(tmp_path))["cause"] == "user_exception"
+
+
 def test_a_rank_of_torchruns_own_count_is_looked_up_in_its_table(argosy: Argosy, tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text(
         "E1126 13:21:33.675000 16479 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 137) "
