@@ -28,6 +28,9 @@ SET_BACK_SECONDS = 600.0
 """A writer whose next word is so much older than the one before had its clock set back."""
 SILENT_SECONDS = 60.0
 """Between two words that the log cannot be written."""
+UNWRITTEN, KEPT = "argosy: event log not written since ", "; it is kept until it can be"
+WRITTEN = "argosy: event log written again"
+"""Said on stderr, since the log cannot: who reads a run of this machine looks for them there."""
 _STEADY = frozenset(("step", "staging", "streamed"))
 """What is told all the time. Everything else is written within a second."""
 READERS = 64
@@ -168,17 +171,23 @@ class RunLog:
         self._write()
 
     def _flush_each_second(self) -> None:
-        silent_until = 0.0
+        silent_until, since = 0.0, 0.0
         while not self._closed.wait(FLUSH_SECONDS):
             now = time.monotonic()
             if not self._urgent and now - self._flushed < min(self._slowest, _SHARE * (now - self._began)):
                 continue
+            began = time.time()
             try:
                 self._write()
+                if since:
+                    os.write(2, f"{WRITTEN}\n".encode())
+                    silent_until, since = 0.0, 0.0
             except Exception as error:  # the log must never end a training
+                since = since or began
                 if now >= silent_until:
                     silent_until = now + SILENT_SECONDS
-                    os.write(2, f"argosy: event log not written: {error}; it is kept until it can be\n".encode())
+                    clock = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
+                    os.write(2, f"{UNWRITTEN}{clock}: {error}{KEPT}\n".encode())
 
     def __enter__(self) -> RunLog:
         return self

@@ -218,6 +218,8 @@ class RunRecord:
     spares: Spares = field(default_factory=Spares)
     command: str = ""
     """What a person typed on this machine to run its description; "" where nobody knows."""
+    unwritten: str = ""
+    """Why its store takes nothing at this moment, of a run of this machine."""
     silent_since: float | None = None
     """When a run that only its store tells of was last heard of, after a silence that the lease of a claim allows."""
     namespace: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import json
 import re
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from argosy.steps.runlog import RunLog
+from argosy.steps.store import open_store
 from tests.s3 import S3Server, nothing
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[1A\x08\x9b31m\u202e\x0b[rank 0] forged\r\x85argosy: forged \x1b[31mred\x1b[0m"
@@ -115,6 +118,41 @@ def test_a_store_that_does_not_answer_is_told_by_whoever_watches(story, monkeypa
     assert all("the store has not answered for " in line for line in still)
     assert still
     assert "the store is back after " in back
+
+
+def test_of_a_bucket_that_is_full_the_supervisors_own_log_tells(story, monkeypatch, capfd, argosy) -> None:
+    """While nothing can be written there, neither who watched nor status or explain said anything."""
+    from argosy.workflows.cli import live, run_folder
+
+    log, shown = story.state_dir / "log", io.StringIO()
+    story.nodes.append({"id": "t", "name": "t", "templateName": "train", "type": "Pod", "phase": "Running"})
+    story.nodes[0]["log"] = str(log)
+    folder = story.finish("Running", None)
+    held = (folder / "engine.lock").open("w")
+    fcntl.flock(held, fcntl.LOCK_EX)  # as an engine that runs
+    with S3Server(("lake",), plan=lambda _: "full") as server:
+        for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        written = RunLog(open_store("s3://lake/runs", retry_seconds=0.1), "gpt/runs/full", "supervisor")
+        with live.Watch(live.PlainScreen(shown), poll_seconds=0.01) as watch:
+            watch.found(run_folder.RunFolder(folder, story.state_dir))
+            written.append("gated", decision="promote")
+            while "can be written again" not in shown.getvalue():
+                with log.open("a") as file:
+                    file.write(capfd.readouterr().err)
+                time.sleep(0.02)
+                if "warning" in shown.getvalue() and server.plan is not nothing:
+                    status, explained = argosy("status")[1], argosy("explain")[1]
+                    server.plan = nothing
+        written.close()
+    warning, _ = shown.getvalue().splitlines()
+    why = r"he store has taken nothing for [\d.]+ s: cannot write s3://lake/runs/\S+: the store is full \(507 "
+    for text in (warning, status, explained):
+        assert re.search(why, text), text
+        assert "a save waits, 12 min 00 s at most" in text
+    assert warning.endswith("; what happens is told when it can be written")
+    assert "the store has taken" not in argosy("status")[1]
+    held.close()
 
 
 def test_who_leaves_waits_for_no_store(story, monkeypatch, capsys) -> None:

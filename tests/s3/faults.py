@@ -17,6 +17,7 @@ KINDS = {
     "slow": "the answer drips",
     "expired": "403 ExpiredToken, nothing done",
     "denied": "403 AccessDenied, nothing done",
+    "full": "507 InsufficientStorage, nothing done",
     "conflict": "409 ConditionalRequestConflict to a conditional write, nothing done",
     "complete-error": "200 with an error as body to CompleteMultipartUpload, nothing done",
     "truncated": "GetObject: half of the body under an honest-looking length",
@@ -24,7 +25,7 @@ KINDS = {
 }
 """Kind -> what the client sees and what the store did."""
 
-TRANSIENT = tuple(kind for kind in KINDS if kind not in ("truncated", "wrong-bytes", "expired", "denied"))
+TRANSIENT = tuple(kind for kind in KINDS if kind not in ("truncated", "wrong-bytes", "expired", "denied", "full"))
 """What a repeated request gets over."""
 
 APPLIES: dict[str, Callable[[Seen], bool]] = {

@@ -20,6 +20,7 @@ ERRORS = {
     "error-after": (500, "InternalError"),
     "expired": (403, "ExpiredToken"),
     "denied": (403, "AccessDenied"),
+    "full": (507, "InsufficientStorage"),
     "conflict": (409, "ConditionalRequestConflict"),
     "complete-error": (200, "InternalError"),
 }

@@ -108,6 +108,7 @@ def story(record: RunRecord, bundle: str = "") -> list[str]:
         )
     for index in range(len(record.restarts)):
         told += _attempt(record, index, bundle)
+    told += [f"{record.unwritten[0].upper()}{record.unwritten[1:]}."] if record.unwritten else []
     told += supervisors_lost(record)
     if waited := waiting_sentence(record):
         told.append(f"{'Waits' if record.waiting and record.waiting.now else 'Waited'} for nodes: {waited}.")

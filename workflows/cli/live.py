@@ -22,6 +22,7 @@ from argosy.workflows.cli.follower import EventFollower
 from argosy.workflows.cli.logs import RankLines
 from argosy.workflows.cli.output import harmless
 from argosy.workflows.cli.store_away import StoreAway
+from argosy.workflows.cli.unwritten import UnwrittenWatch
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -172,7 +173,7 @@ class Watch:
         self._leaving = threading.Event()
         self._away = False
         """Whether the store did not answer: then the end does not wait for it once more."""
-        self._store_away = StoreAway(screen.line)
+        self._store_away, self._unwritten = StoreAway(screen.line), UnwrittenWatch(screen.line)
         self._disks: tuple[Path, ...] = ()
         self._full: set[int] = set()
         """Devices that were told to be full."""
@@ -225,6 +226,7 @@ class Watch:
         if not (self._away and self._over.is_set()):
             self._away = True
             self._guarded(lambda: self._hear(state))
+        self._unwritten.look(state, away=self.is_store_away)
         for line in self._written.new(self._run) if self._written is not None else ():
             self._screen.line(harmless(line))
         nodes = state.get("nodes")

@@ -25,6 +25,7 @@ from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
 from argosy.workflows.cli.output import typed
+from argosy.workflows.cli.unwritten import unwritten
 from argosy.workflows.cluster.store import take_address
 
 STATE_DIR = ".argosy"
@@ -140,7 +141,10 @@ class RunFolder:
         state = self.standing()
         record, noted = build_record(events, state, time.time()), state.get("annotations")
         command = str((noted.get(COMMAND) if isinstance(noted, dict) else "") or "argosy run run.toml")
-        return replace(record, nodes=tuple(_quoted(node) for node in record.nodes), command=command)
+        nodes = tuple(_quoted(node) for node in record.nodes)
+        refused = None if record.interrupted else unwritten(state)
+        why = "" if refused is None else refused.sentence(time.time())
+        return replace(record, nodes=nodes, command=command, unwritten=why)
 
     def engine_runs(self) -> bool:
         """Whether an engine holds the run now; one that was killed holds nothing."""

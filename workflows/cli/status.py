@@ -94,6 +94,7 @@ def _training(record: RunRecord, now: float) -> list[str]:
         # Of a store that takes nothing, the event log among it, nothing else would tell.
         old = f", told {duration(now - latest.time)} ago" if runs and now - latest.time > OLD_SECONDS else ""
         found.append(f"  training: step {step}{total}{loss}{told}{old}")
+    found += [f"  {record.unwritten}"] if record.unwritten else []
     if record.stalled and not record.done:
         found.append(f"  stalled: {record.stalled}")
     found += [f"  slow: {each.sentence}" for each in record.slow_ranks[-3:]]

@@ -1,0 +1,70 @@
+"""That a store takes nothing any more: the event log in it cannot say so, the log of the supervisor's pod does."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from argosy.steps.record.wording import duration
+from argosy.steps.runlog import KEPT, UNWRITTEN, WRITTEN
+from argosy.steps.store.opening import SAVE_SECONDS
+
+_TAIL = 64 << 10
+_WORD = re.compile(f"{UNWRITTEN}(?P<since>[-0-9T:]+Z): (?P<why>.+){KEPT}")
+
+
+class Unwritten(NamedTuple):
+    """Since when (seconds since 1970), and why."""
+
+    since: float
+    why: str
+
+    def sentence(self, now: float) -> str:
+        """What it means for the training."""
+        waits = f"Training goes on; a save waits, {duration(SAVE_SECONDS)} at most, and the next save for that one"
+        return f"the store has taken nothing for {duration(max(0.0, now - self.since))}: {self.why}. {waits}"
+
+
+def unwritten(state: Mapping[str, Any]) -> Unwritten | None:
+    """As the supervisor that runs said last; None: it can write. ``state``: of an engine of this machine."""
+    nodes = state.get("nodes")
+    for node in nodes if isinstance(nodes, list) else []:
+        if node.get("templateName") == "train" and node.get("phase") == "Running" and node.get("log"):
+            return _last_word(Path(node["log"]))
+    return None
+
+
+def _last_word(path: Path) -> Unwritten | None:
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
+            lines = log.read().decode(errors="replace").split("\n")
+    except OSError:
+        return None
+    last = next((line for line in reversed(lines) if line.startswith((UNWRITTEN, WRITTEN))), "")
+    found = _WORD.fullmatch(last)
+    return Unwritten(datetime.fromisoformat(found["since"]).timestamp(), found["why"]) if found else None
+
+
+class UnwrittenWatch:
+    """Says it once to whoever watches, and when it is over."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._last: Unwritten | None = None
+
+    def look(self, state: Mapping[str, Any], *, away: bool) -> None:
+        """Called several times a second; ``away``: it does not answer at all, which is said in other words."""
+        if away:
+            return
+        found, before = unwritten(state), self._last
+        self._last = found
+        if found is not None and before is None:
+            self._say(f"warning: {found.sentence(time.time())}; what happens is told when it can be written")
+        elif before is not None and found is None:
+            self._say("the event log can be written again")
