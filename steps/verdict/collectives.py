@@ -32,9 +32,10 @@ def uneven_end(endings: Sequence[Ending], root: Finding) -> Finding | None:
     if first.last_step == root.step and root.step > 0:
         return None
     where = f" on {first.node}" if first.node else ""
+    after = f" after step {first.last_step}" if first.last_step else ""  # mostly rank 0 alone tells steps
     quote = (
-        f"rank {first.rank}{where} ended with exit code 0 after step {first.last_step} while rank {root.rank} still "
-        f"waited for it: {root.evidence.quote}"
+        f"rank {first.rank}{where} ended with exit code 0{after} while rank {root.rank} still waited for it: "
+        f"{root.evidence.quote}"
     )
     cause = Cause.COLLECTIVE_MISMATCH
     return Finding(
