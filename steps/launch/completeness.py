@@ -55,7 +55,7 @@ class Completeness:
         self._marker = args.checkpoint_marker
         self._first = 0 in ranks
         """Rank 0 writes where these do: what only it writes has to be here, and not on other nodes' disks."""
-        self._ages = Ages()
+        self._ages = Ages(folder)
         self._alone: Signature = {}
         """Files that were all of a checkpoint, as they were seen first."""
         self._expected = [
