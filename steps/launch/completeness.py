@@ -90,6 +90,15 @@ class Completeness:
             return Flaw("it has just changed", busy=True)
         return None if ended or ranks_run() else Flaw("a rank of this node has ended")
 
+    def flaw_at_end(self, found: Contents, unit: Unit) -> str:
+        """What is wrong with the newest unit, or with what lies beside it, once every rank has ended well."""
+        flaw = self.flaw(found, unit, lambda: True, ended=True)
+        if flaw is not None:
+            return flaw.text
+        torn = set(found.beside) - set(self.beside(found, ended=True))
+        cut = next((name for name in sorted(torn) if found.beside[name][0]), None)
+        return f"{cut} beside it is cut off" if cut and unit.name else ""
+
     def _unchanged(self, unit: Unit) -> bool:
         now = contents(self._folder, self._args)
         return any(other.name == unit.name and other.files == unit.files for other in now.units) or (

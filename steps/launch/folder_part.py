@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
+from collections.abc import Callable
 from itertools import filterfalse
 from pathlib import Path
 
@@ -51,16 +51,16 @@ def store_part(part: PartWriter, folder: Path, files: Signature, below: str = ""
     return part.finish()
 
 
-def left_at_the_end(folder: Path, args: LaunchArgs) -> Signature:
+def left_at_the_end(folder: Path, args: LaunchArgs, tell: Callable[[str, str], None]) -> Signature:
     """Other files in the folder, as the model that is saved after the last checkpoint: they are the run's result.
 
-    Beside the code nobody can tell them from that.
+    ``tell`` hears the name of one that cannot be kept, and why. Beside the code nobody can tell them from that.
     """
     if os.path.normpath(args.checkpoint_path) == ".":
         return {}
     others = set(matching(folder, ())) - set(matching(folder, args.checkpoint_include))
     for name in filterfalse(_storable, sorted(others)):
-        print(f"argosy: {name!r} in {args.checkpoint_path} is not kept: {_NAMES}", file=sys.stderr, flush=True)
+        tell(name, f"{name!r} in {args.checkpoint_path} is not kept: {_NAMES}")
     return facts(folder, filter(_storable, others))
 
 

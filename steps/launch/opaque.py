@@ -8,6 +8,7 @@ completeness.py for when it is whole, gathering.py for files of several nodes.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -106,27 +107,33 @@ class FolderWatch:
             StepError: the newest checkpoint is not whole (``finished_without_checkpoint``), or the store failed.
         """
         self.stop()
+        with contextlib.suppress(FilesChanged):  # one whose time lies ahead may be new once more as that is reached
+            return self._commit_end(final, go_on)
+        try:
+            return self._commit_end(final, go_on)
+        except FilesChanged as error:
+            why = f"something still writes to {self._args.checkpoint_path}: {error}"
+            raise _without_checkpoint(f"every rank exited 0, but {why}") from error
+
+    def _commit_end(self, final: bool, go_on: Callable[[], bool]) -> Saved | None:
         found, unit, flaw = self._found_at_end(go_on)
         if unit is None or (self._done.get(unit.name) == self._state(found, unit) and not final):
             if self._asks:
                 self._gatherer.nothing()
             return None
+        flaw = _NO_UNITS if self._every and not unit.name else flaw
         if flaw:
-            text = f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}"
-            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
+            raise _without_checkpoint(f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}")
         changed = newest_change({**found.beside, **self._files(found, unit, final)})
         time.sleep(min(SETTLED_SECONDS, max(0.0, SETTLED_SECONDS - (time.time() - changed))))  # it may lie ahead of us
         try:
             return self._commit(found, unit, final=final, last=True, go_on=go_on)
-        except FilesChanged as error:
-            text = f"every rank exited 0, but something still writes to {self._args.checkpoint_path}: {error}"
-            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text) from error
         except GivenUp as error:
             if not final:
                 print(f"argosy: the last checkpoint was not committed: {error}", file=sys.stderr, flush=True)
                 return None
-            text = f"every rank of this node exited 0, but {_called(unit, self._args)} was not committed: {error}"
-            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text) from error
+            why = f"{_called(unit, self._args)} was not committed: {error}"
+            raise _without_checkpoint(f"every rank of this node exited 0, but {why}") from error
 
     def _found_at_end(self, go_on: Callable[[], bool]) -> tuple[Contents, Unit | None, str]:
         """What lies there, the newest unit, and what is wrong with it: in a folder that nodes share the others' ranks
@@ -136,21 +143,11 @@ class FolderWatch:
         while True:
             found = contents(self._folder, self._args)
             unit = self._last_unit(found)
-            flaw = self._flaw_at_end(found, unit) if unit is not None else ""
+            flaw = self._completeness.flaw_at_end(found, unit) if unit is not None else ""
             may_change = self._asks and not self._every and go_on() and time.monotonic() < deadline
             if not flaw or not may_change:
                 return found, unit, flaw
             time.sleep(LOOK_SECONDS)
-
-    def _flaw_at_end(self, found: Contents, unit: Unit) -> str:
-        if self._every and not unit.name:
-            return _NO_UNITS
-        flaw = self._completeness.flaw(found, unit, lambda: True, ended=True)
-        if flaw is not None:
-            return flaw.text
-        torn = set(found.beside) - set(self._completeness.beside(found, ended=True))
-        cut = next((name for name in sorted(torn) if found.beside[name][0]), None)
-        return f"{cut} beside it is cut off" if cut and unit.name else ""
 
     def _last_unit(self, found: Contents) -> Unit | None:
         if found.units:
@@ -230,7 +227,7 @@ class FolderWatch:
         """The unit's files, and what goes along with them."""
         files = dict(unit.files)
         if final and (self._every or not self._asks):  # on a folder that nodes share another's rank may write still
-            files = left_at_the_end(self._folder, self._args) | files
+            files = left_at_the_end(self._folder, self._args, self._complain) | files
         if not unit.name:
             return files
         if self._args.checkpoint_units_stored == "all":
@@ -293,6 +290,10 @@ class FolderWatch:
             self._claim, name, label.step, [part], kind="files", world_size=1, final=final, meta=meta
         )
         return done, content, progress
+
+
+def _without_checkpoint(text: str) -> StepError:
+    return StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
 
 
 def _called(unit: Unit, args: LaunchArgs) -> str:
