@@ -13,6 +13,7 @@ from argosy.steps.checkpoint.writer import PartWriter
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.errors import InputError
 from argosy.steps.launch.whole_files import Signature, facts, matching
+from argosy.steps.store.base import StoreError
 
 SETTLED_SECONDS = 0.05
 """A file that changed this recently may change again without its time changing: clocks of file systems are coarse."""
@@ -40,8 +41,10 @@ def store_part(part: PartWriter, folder: Path, files: Signature, below: str = ""
             raise FilesChanged(f"{name}: has just been modified; not committed")
         try:
             stored = part.add_file(below + name, folder / name, modified_ns)
-        except OSError as error:
-            raise FilesChanged(f"{name}: {error.strerror}; not committed") from error
+        except StoreError as error:
+            if name in facts(folder, [name]):
+                raise
+            raise FilesChanged(f"{name}: has gone; not committed") from error
         if stored.size != size:
             raise FilesChanged(f"{name}: {size} bytes, then {stored.size}; not committed")
     after = facts(folder, files)

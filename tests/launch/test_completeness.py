@@ -19,6 +19,7 @@ from argosy.steps.launch.completeness import Completeness
 from argosy.steps.launch.folder_part import FilesChanged, store_part
 from argosy.steps.launch.units import Contents, contents
 from argosy.steps.launch.whole_files import Ages, Signature, signature
+from argosy.steps.store.base import StoreError
 from argosy.steps.store.files import FileStore
 
 
@@ -236,6 +237,20 @@ def test_files_that_change_while_they_are_copied(tmp_path: Path) -> None:
     files = signature(tmp_path / "out", ())
     with pytest.raises(FilesChanged, match="a: changed during the copy"):
         stored(tmp_path, files, after=lambda: first.unlink(missing_ok=True))
+
+
+def test_a_file_that_goes_before_its_copy_is_no_fault_of_the_store(tmp_path: Path) -> None:
+    """A script that removes its older files; on one of several nodes the whole save was given up for it."""
+    path = tmp_path / "out/a"
+    write(path, "x")
+    files = signature(tmp_path / "out", ())
+    with pytest.raises(FilesChanged, match="a: has gone"):
+        stored(tmp_path, files, before=path.unlink)
+    write(path, "x")
+    shutil.rmtree(tmp_path / "store")
+    (tmp_path / "store").touch()
+    with pytest.raises(StoreError):
+        store_part(CheckpointStore(FileStore(f"file://{tmp_path}/store"), "").part("a", 0), tmp_path / "out", files)
 
 
 def test_a_file_that_was_longer_only_while_it_was_copied(tmp_path: Path) -> None:
