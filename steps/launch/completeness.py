@@ -55,7 +55,7 @@ class Completeness:
         self._marker = args.checkpoint_marker
         self._first = 0 in ranks
         """Rank 0 writes where these do: what only it writes has to be here, and not on other nodes' disks."""
-        self._ages = Ages()
+        self._ages = Ages(folder)
         self._alone: Signature = {}
         """Files that were all of a checkpoint, as they were seen first."""
         self._expected = [
@@ -89,6 +89,15 @@ class Completeness:
             # Its marker may have come after we listed it, and files with it.
             return Flaw("it has just changed", busy=True)
         return None if ended or ranks_run() else Flaw("a rank of this node has ended")
+
+    def flaw_at_end(self, found: Contents, unit: Unit) -> str:
+        """What is wrong with the newest unit, or with what lies beside it, once every rank has ended well."""
+        flaw = self.flaw(found, unit, lambda: True, ended=True)
+        if flaw is not None:
+            return flaw.text
+        torn = set(found.beside) - set(self.beside(found, ended=True))
+        cut = next((name for name in sorted(torn) if found.beside[name][0]), None)
+        return f"{cut} beside it is cut off" if cut and unit.name else ""
 
     def _unchanged(self, unit: Unit) -> bool:
         now = contents(self._folder, self._args)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
+from itertools import filterfalse
 from pathlib import Path
 
 from argosy.steps.checkpoint.manifest import PartRef, check_path
 from argosy.steps.checkpoint.writer import PartWriter
+from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.errors import InputError
-from argosy.steps.launch.whole_files import Signature, facts
+from argosy.steps.launch.whole_files import Signature, facts, matching
+from argosy.steps.store.base import StoreError
 
 SETTLED_SECONDS = 0.05
 """A file that changed this recently may change again without its time changing: clocks of file systems are coarse."""
+
+_NAMES = "no name in a checkpoint has a backslash or what cannot be printed"
 
 
 class FilesChanged(Exception):
@@ -28,13 +35,16 @@ def store_part(part: PartWriter, folder: Path, files: Signature, below: str = ""
             have. StoreError: the store failed.
     """
     for name, (size, modified_ns, _) in sorted(files.items()):
-        _check(name)
+        if not _storable(name):
+            raise InputError(f"checkpoint file {name!r}: {_NAMES}; rename it, or leave it out with include")
         if 0 <= time.time_ns() - modified_ns < SETTLED_SECONDS * 1e9:
             raise FilesChanged(f"{name}: has just been modified; not committed")
         try:
             stored = part.add_file(below + name, folder / name, modified_ns)
-        except OSError as error:
-            raise FilesChanged(f"{name}: {error.strerror}; not committed") from error
+        except StoreError as error:
+            if name in facts(folder, [name]):
+                raise
+            raise FilesChanged(f"{name}: has gone; not committed") from error
         if stored.size != size:
             raise FilesChanged(f"{name}: {size} bytes, then {stored.size}; not committed")
     after = facts(folder, files)
@@ -44,8 +54,22 @@ def store_part(part: PartWriter, folder: Path, files: Signature, below: str = ""
     return part.finish()
 
 
-def _check(name: str) -> None:
+def left_at_the_end(folder: Path, args: LaunchArgs, tell: Callable[[str, str], None]) -> Signature:
+    """Other files in the folder, as the model that is saved after the last checkpoint: they are the run's result.
+
+    ``tell`` hears the name of one that cannot be kept, and why. Beside the code nobody can tell them from that.
+    """
+    if os.path.normpath(args.checkpoint_path) == ".":
+        return {}
+    others = set(matching(folder, ())) - set(matching(folder, args.checkpoint_include))
+    for name in filterfalse(_storable, sorted(others)):
+        tell(name, f"{name!r} in {args.checkpoint_path} is not kept: {_NAMES}")
+    return facts(folder, filter(_storable, others))
+
+
+def _storable(name: str) -> bool:
     try:
         check_path(name)
-    except ValueError as error:
-        raise InputError(f"checkpoint file {error}; leave it out with include") from error
+    except ValueError:
+        return False
+    return True

@@ -9,6 +9,7 @@ given up; names are never used twice, so a late answer belongs to nothing.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -172,8 +173,9 @@ class Contributor:
 
     def _serve(self) -> None:
         while not self._closing.wait(LOOK_SECONDS):
-            if self._looks:
-                self._since.look(contents(self._folder, self._args))
+            with contextlib.suppress(OSError):  # the folder is the script's, and may be anything now and then
+                if self._looks:
+                    self._since.look(contents(self._folder, self._args))
             save = self._reporter.asked()
             if save is None or save.name == self._answered:
                 continue
@@ -189,10 +191,13 @@ class Contributor:
         while not self._closing.wait(LOOK_SECONDS):
             if self._reporter.asked() != save:
                 return  # given up, or the next one is asked for already
+            late = time.monotonic() > deadline
             try:
-                told = self._try(save, late=time.monotonic() > deadline)
+                told = self._try(save, late=late)
             except FilesChanged:
                 continue
+            except OSError as error:
+                told = self._flawed(save, str(error)) if late else None
             except (StepError, InputError) as error:
                 told = self._flawed(save, str(error))
             if told is not None:

@@ -8,7 +8,7 @@ completeness.py for when it is whole, gathering.py for files of several nodes.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import sys
 import threading
 import time
@@ -21,9 +21,9 @@ from argosy.steps.checkpoint.store import CheckpointStore
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
-from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.launch.completeness import Completeness, Flaw
-from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, store_part
+from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, left_at_the_end, store_part
 from argosy.steps.launch.gathering import Gatherer, GivenUp
 from argosy.steps.launch.labelling import Content, Labelling
 from argosy.steps.launch.pruning import Pruning
@@ -31,7 +31,7 @@ from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.since_restore import SinceRestore
 from argosy.steps.launch.step_clock import Label, Word
 from argosy.steps.launch.units import Contents, Unit, contents
-from argosy.steps.launch.whole_files import Signature, facts, matching, newest_change
+from argosy.steps.launch.whole_files import Signature, newest_change
 
 LOOK_SECONDS = 0.1
 CLOSE_LOOK_SECONDS = 0.02
@@ -107,27 +107,33 @@ class FolderWatch:
             StepError: the newest checkpoint is not whole (``finished_without_checkpoint``), or the store failed.
         """
         self.stop()
+        with contextlib.suppress(FilesChanged):  # one whose time lies ahead may be new once more as that is reached
+            return self._commit_end(final, go_on)
+        try:
+            return self._commit_end(final, go_on)
+        except FilesChanged as error:
+            why = f"something still writes to {self._args.checkpoint_path}: {error}"
+            raise _without_checkpoint(f"every rank exited 0, but {why}") from error
+
+    def _commit_end(self, final: bool, go_on: Callable[[], bool]) -> Saved | None:
         found, unit, flaw = self._found_at_end(go_on)
         if unit is None or (self._done.get(unit.name) == self._state(found, unit) and not final):
             if self._asks:
                 self._gatherer.nothing()
             return None
+        flaw = _NO_UNITS if self._every and not unit.name else flaw
         if flaw:
-            text = f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}"
-            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
+            raise _without_checkpoint(f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}")
         changed = newest_change({**found.beside, **self._files(found, unit, final)})
         time.sleep(min(SETTLED_SECONDS, max(0.0, SETTLED_SECONDS - (time.time() - changed))))  # it may lie ahead of us
         try:
             return self._commit(found, unit, final=final, last=True, go_on=go_on)
-        except FilesChanged as error:
-            text = f"every rank exited 0, but something still writes to {self._args.checkpoint_path}: {error}"
-            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text) from error
         except GivenUp as error:
             if not final:
                 print(f"argosy: the last checkpoint was not committed: {error}", file=sys.stderr, flush=True)
                 return None
-            text = f"every rank of this node exited 0, but {_called(unit, self._args)} was not committed: {error}"
-            raise StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text) from error
+            why = f"{_called(unit, self._args)} was not committed: {error}"
+            raise _without_checkpoint(f"every rank of this node exited 0, but {why}") from error
 
     def _found_at_end(self, go_on: Callable[[], bool]) -> tuple[Contents, Unit | None, str]:
         """What lies there, the newest unit, and what is wrong with it: in a folder that nodes share the others' ranks
@@ -137,21 +143,11 @@ class FolderWatch:
         while True:
             found = contents(self._folder, self._args)
             unit = self._last_unit(found)
-            flaw = self._flaw_at_end(found, unit) if unit is not None else ""
+            flaw = self._completeness.flaw_at_end(found, unit) if unit is not None else ""
             may_change = self._asks and not self._every and go_on() and time.monotonic() < deadline
             if not flaw or not may_change:
                 return found, unit, flaw
             time.sleep(LOOK_SECONDS)
-
-    def _flaw_at_end(self, found: Contents, unit: Unit) -> str:
-        if self._every and not unit.name:
-            return _NO_UNITS
-        flaw = self._completeness.flaw(found, unit, lambda: True, ended=True)
-        if flaw is not None:
-            return flaw.text
-        torn = set(found.beside) - set(self._completeness.beside(found, ended=True))
-        cut = next((name for name in sorted(torn) if found.beside[name][0]), None)
-        return f"{cut} beside it is cut off" if cut and unit.name else ""
 
     def _last_unit(self, found: Contents) -> Unit | None:
         if found.units:
@@ -160,36 +156,44 @@ class FolderWatch:
 
     def _watch(self) -> None:
         while not self._closing.wait(CLOSE_LOOK_SECONDS if self._close else LOOK_SECONDS):
-            found = contents(self._folder, self._args)
-            self._labels.look(found.units)
-            if self._every:
-                self._since.look(found)
-            unit = self._ready(found)
-            if unit is None:
-                continue
             try:
-                self._commit(found, unit, go_on=lambda: not self._closing.is_set())
-            except FilesChanged:
-                continue
-            except GivenUp as error:
-                if not self._closing.is_set():  # else the last commit may still take it
-                    self._done[unit.name] = self._state(found, unit)
-                    self._complain(unit, f"{error}; the next one is tried")
-            except StepError as error:
-                if error.cause == Cause.FENCED or error is self._last_error:
-                    # The commit log refuses this generation for good: without checkpoints training has no end.
-                    self._reporter.fail(error)
-                    return
-                self._last_error = error
-                print(f"argosy: checkpoint not committed: {error.cause}: {error}", file=sys.stderr, flush=True)
-                self._closing.wait(RETRY_SECONDS)
+                self._look()
+            except OSError as error:  # the folder is the script's; without us nothing would be committed any more
+                why = str(error.strerror or error)
+                self._complain(why, f"{self._args.checkpoint_path} cannot be looked at now: {why}")
+
+    def _look(self) -> None:
+        found = contents(self._folder, self._args)
+        self._labels.look(found.units)
+        if self._every:
+            self._since.look(found)
+        unit = self._ready(found)
+        if unit is None:
+            return
+        try:
+            self._commit(found, unit, go_on=lambda: not self._closing.is_set())
+        except FilesChanged:
+            return
+        except (GivenUp, InputError) as error:
+            if not self._closing.is_set():  # else the last commit may still take it
+                self._done[unit.name] = self._state(found, unit)
+                self._not_committed(unit, f"{error}; the next one is tried")
+        except StepError as error:
+            if error.cause == Cause.FENCED or error is self._last_error:
+                # The commit log refuses this generation for good: without checkpoints training has no end.
+                self._reporter.fail(error)
+                self._closing.set()
+                return
+            self._last_error = error
+            print(f"argosy: checkpoint not committed: {error.cause}: {error}", file=sys.stderr, flush=True)
+            self._closing.wait(RETRY_SECONDS)
 
     def _ready(self, found: Contents) -> Unit | None:
         """The newest whole unit, unless that, or a newer one, was committed before."""
         self._close = False
         for unit in reversed(found.units):
             if self._every and not unit.name:
-                self._complain(unit, _NO_UNITS)
+                self._not_committed(unit, _NO_UNITS)
                 return None
             if self._done.get(unit.name) == self._state(found, unit):
                 return None
@@ -205,13 +209,15 @@ class FolderWatch:
     def _note(self, unit: Unit, flaw: Flaw) -> None:
         age = self._completeness.rested(unit)
         if not flaw.busy and age > PATIENCE_SECONDS and self._ranks_run():
-            self._complain(unit, f"{flaw.text}, and nothing was written for {age:.0f} s")
+            self._not_committed(unit, f"{flaw.text}, and nothing was written for {age:.0f} s")
 
-    def _complain(self, unit: Unit, why: str) -> None:
-        if unit.name not in self._complained:
-            self._complained.add(unit.name)
-            called = _called(unit, self._args)
-            print(f"argosy: checkpoint {called} not committed: {why}", file=sys.stderr, flush=True)
+    def _not_committed(self, unit: Unit, why: str) -> None:
+        self._complain(unit.name, f"checkpoint {_called(unit, self._args)} not committed: {why}")
+
+    def _complain(self, about: str, text: str) -> None:
+        if about not in self._complained:
+            self._complained.add(about)
+            print(f"argosy: {text}", file=sys.stderr, flush=True)
 
     def _state(self, found: Contents, unit: Unit) -> Signature:
         """What makes a commit of the unit another than the one before: its files, and who points to it."""
@@ -221,7 +227,7 @@ class FolderWatch:
         """The unit's files, and what goes along with them."""
         files = dict(unit.files)
         if final and (self._every or not self._asks):  # on a folder that nodes share another's rank may write still
-            files = self._left_at_the_end() | files
+            files = left_at_the_end(self._folder, self._args, self._complain) | files
         if not unit.name:
             return files
         if self._args.checkpoint_units_stored == "all":
@@ -229,16 +235,6 @@ class FolderWatch:
                 if self._completeness.flaw(found, other, lambda: True, newest=False) is None:
                     files |= other.files
         return files | self._completeness.beside(found, ended=final)
-
-    def _left_at_the_end(self) -> Signature:
-        """Other files in the folder, as the model that is saved after the last checkpoint: they are the run's result.
-
-        Beside the code nobody can tell them from that.
-        """
-        if os.path.normpath(self._args.checkpoint_path) == ".":
-            return {}
-        others = set(matching(self._folder, ())) - set(matching(self._folder, self._args.checkpoint_include))
-        return facts(self._folder, others)
 
     def _commit(
         self, found: Contents, unit: Unit, *, final: bool = False, last: bool = False, go_on: Callable[[], bool]
@@ -294,6 +290,10 @@ class FolderWatch:
             self._claim, name, label.step, [part], kind="files", world_size=1, final=final, meta=meta
         )
         return done, content, progress
+
+
+def _without_checkpoint(text: str) -> StepError:
+    return StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
 
 
 def _called(unit: Unit, args: LaunchArgs) -> str:

@@ -69,23 +69,31 @@ def newest_change(state: Signature) -> float:
 
 
 class Ages:
-    """How long files have rested, in seconds."""
+    """How long files of a folder have rested, in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._ahead: dict[str, tuple[State, float]] = {}
         """Files whose time is still to come, and since when, by a clock that nobody sets, they are as they are."""
 
     def of(self, name: str, state: State) -> float:
-        """By the file's time. A file server's clock may be ahead of this node's, a script may set times itself, and
+        """By the file's time, or that of its name: a file that was written elsewhere is old when it comes here, and
+        may be one of several. A file server's clock may be ahead of this node's, a script may set times itself, and
         this node's clock may be set back: a time that is still to come tells nothing, and what was seen counts.
         """
-        age = time.time() - state[1] / 1e9
+        age = time.time() - max(state[1], self._came(name)) / 1e9
         before, since = self._ahead.get(name, (None, 0.0))
         if before == state:
             return max(age, time.monotonic() - since)
         if age < 0:
             self._ahead[name] = (state, time.monotonic())
         return max(0.0, age)
+
+    def _came(self, name: str) -> int:
+        try:
+            return (self._folder / name).stat().st_ctime_ns
+        except OSError:
+            return 0  # it has gone meanwhile, which the last look at the folder sees
 
     def youngest(self, files: Mapping[str, State]) -> float:
         """Of the file that changed last; without files for ever."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,14 +19,17 @@ from argosy.steps.launch.completeness import Completeness
 from argosy.steps.launch.folder_part import FilesChanged, store_part
 from argosy.steps.launch.units import Contents, contents
 from argosy.steps.launch.whole_files import Ages, Signature, signature
+from argosy.steps.store.base import StoreError
 from argosy.steps.store.files import FileStore
 
 
-def write(path: Path, text: str, age: float = 10.0) -> None:
+def write(path: Path, text: str, age: float = 0.25) -> None:
+    """A file that is ``age`` seconds old; below 0: its time lies ahead. Nobody can set when a file came to its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    then = time.time() - age
-    os.utime(path, (then, then))
+    time.sleep(max(0.0, age))
+    if age < 0:
+        os.utime(path, (time.time() - age, time.time() - age))
 
 
 def flaw_of(folder: Path, found: Contents, ranks_run: bool = True, **given: Any) -> str:
@@ -38,7 +42,7 @@ def looked_at(folder: Path, name: str) -> Callable[[], str]:
     """What is wrong with the folder now, for who has seen an earlier ``name`` alone in it."""
     args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_mode="opaque", checkpoint_path="out")
     completeness = Completeness(args, folder, [0])
-    write(folder / name, "{}", age=0.15)
+    write(folder / name, "{}", age=0.07)
     now(completeness, folder)
     return lambda: now(completeness, folder)
 
@@ -95,13 +99,13 @@ def test_a_lone_rank_may_leave_its_number_out(tmp_path: Path, glob: str, name: s
 )
 def test_one_file_that_is_seen_to_be_whole_need_not_rest(tmp_path: Path, text: str, flaw: str) -> None:
     flaw_now = looked_at(tmp_path, "state.json")
-    write(tmp_path / "state.json", text, age=0.1)
+    write(tmp_path / "state.json", text, age=0.07)
     expected = "it has just changed" if flaw else ""
     assert flaw_now() == expected
     write(tmp_path / "state.json", text, age=0.0)
     assert flaw_now() == "it has just changed"
-    write(tmp_path / "state.json", text, age=0.1)
-    write(tmp_path / "other.json", text, age=0.1)
+    write(tmp_path / "state.json", text, age=0.07)
+    write(tmp_path / "other.json", text, age=0.07)
     assert flaw_now() == "it has just changed"
 
 
@@ -109,11 +113,21 @@ def test_the_first_file_of_a_first_save_rests(tmp_path: Path) -> None:
     """The second file may be computed for a tenth of a second, and a checkpoint without it is none."""
     args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_mode="opaque", checkpoint_path="out")
     completeness = Completeness(args, tmp_path, [0])
-    write(tmp_path / "model.json", "{}", age=0.1)
+    write(tmp_path / "model.json", "{}", age=0.07)
     assert [now(completeness, tmp_path) for _ in range(2)] == ["it has just changed"] * 2
-    then = (tmp_path / "model.json").stat().st_mtime - 0.2
-    os.utime(tmp_path / "model.json", (then, then))
+    time.sleep(0.2)
     assert now(completeness, tmp_path) == ""
+
+
+def test_files_that_were_written_elsewhere_come_one_after_the_other(tmp_path: Path) -> None:
+    """Moved, or copied with their times, they are old at once: half of such a checkpoint was committed."""
+    for name in ("model", "optimizer"):
+        write(tmp_path / "elsewhere" / name, "x")
+    (tmp_path / "out/checkpoint-1").mkdir(parents=True)
+    (tmp_path / "elsewhere/model").rename(tmp_path / "out/checkpoint-1/model")
+    assert flaw_of(tmp_path / "out", look(tmp_path / "out")) == "it has just changed"
+    shutil.copy2(tmp_path / "elsewhere/optimizer", tmp_path / "out/checkpoint-1/optimizer")
+    assert flaw_of(tmp_path / "out", look(tmp_path / "out")) == "it has just changed"
 
 
 def test_a_file_whose_time_lies_ahead_rests_by_what_is_seen_of_it(tmp_path: Path) -> None:
@@ -132,7 +146,7 @@ def test_a_file_whose_time_lies_ahead_rests_by_what_is_seen_of_it(tmp_path: Path
 
 def test_a_file_whose_time_is_reached_while_it_rests_has_not_just_changed(tmp_path: Path) -> None:
     """A file server's clock 0.2 s ahead had each save rest for 0.2 s more."""
-    ages, state = Ages(), (1, time.time_ns() + 200_000_000, 7)
+    ages, state = Ages(tmp_path), (1, time.time_ns() + 200_000_000, 7)
     while ages.of("a", state) < 0.15:
         assert time.time_ns() < state[1] + 5e9
     while time.time_ns() < state[1]:
@@ -151,8 +165,7 @@ def test_a_file_of_torch_is_seen_to_be_whole(tmp_path: Path) -> None:
     ):
         flaw_now = looked_at(tmp_path, "ckpt.pt")
         (tmp_path / "ckpt.pt").write_bytes(data[:kept])
-        then = time.time() - 0.1
-        os.utime(tmp_path / "ckpt.pt", (then, then))
+        time.sleep(0.07)
         assert flaw_now() == flaw
 
 
@@ -196,9 +209,8 @@ def test_half_of_a_distributed_checkpoint_is_none(tmp_path: Path) -> None:
     """Two nodes, each with a disk of its own; here lies what rank 0 wrote, and the list of all."""
     metadata = pickle.dumps({name: _Storage(relative_path=name) for name in ("__0_0.distcp", "__1_0.distcp")})
     write(tmp_path / "checkpoint-1/__0_0.distcp", "x")
-    write(tmp_path / "checkpoint-1/.metadata", "")
     (tmp_path / "checkpoint-1/.metadata").write_bytes(metadata)
-    os.utime(tmp_path / "checkpoint-1/.metadata", (1e9, 1e9))
+    time.sleep(0.25)
     told = flaw_of(tmp_path, look(tmp_path))
     assert told.startswith("checkpoint-1/.metadata names __1_0.distcp, which is not here")
     assert 'checkpoint.writers = "every"' in told
@@ -227,6 +239,20 @@ def test_files_that_change_while_they_are_copied(tmp_path: Path) -> None:
         stored(tmp_path, files, after=lambda: first.unlink(missing_ok=True))
 
 
+def test_a_file_that_goes_before_its_copy_is_no_fault_of_the_store(tmp_path: Path) -> None:
+    """A script that removes its older files; on one of several nodes the whole save was given up for it."""
+    path = tmp_path / "out/a"
+    write(path, "x")
+    files = signature(tmp_path / "out", ())
+    with pytest.raises(FilesChanged, match="a: has gone"):
+        stored(tmp_path, files, before=path.unlink)
+    write(path, "x")
+    shutil.rmtree(tmp_path / "store")
+    (tmp_path / "store").touch()
+    with pytest.raises(StoreError):
+        store_part(CheckpointStore(FileStore(f"file://{tmp_path}/store"), "").part("a", 0), tmp_path / "out", files)
+
+
 def test_a_file_that_was_longer_only_while_it_was_copied(tmp_path: Path) -> None:
     """Where the times of a file system are coarse nothing else tells."""
     path = tmp_path / "out/a"
@@ -247,7 +273,7 @@ def test_files_that_are_not_those_that_were_judged(tmp_path: Path) -> None:
     path = tmp_path / "out/a"
     write(path, "judged")
     files = signature(tmp_path / "out", ())
-    write(path, "again!", age=5.0)
+    write(path, "again!")
     with pytest.raises(FilesChanged, match="a: changed during the copy"):
         stored(tmp_path, files)
 

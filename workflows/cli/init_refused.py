@@ -88,7 +88,7 @@ def refused(facts: ScriptFacts) -> InputError:
         where = ", ".join(dict.fromkeys(lines[:MOST_LINES]))
         return InputError(
             f"SCRIPT: saves outside the folder that it runs in, which is all that is kept ({where}); write a folder "
-            "below that one there, as in 'out'"
+            f"below that one there, as in 'out'{', or call argosy init in the folder above' * ('../' in where)}"
         )
     return _unknown(facts, seen, bool(lines))
 

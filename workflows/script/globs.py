@@ -29,6 +29,16 @@ def either(texts: Sequence[str]) -> str:
     return begin if len(set(texts)) == 1 else f"{begin}{between}{end}"
 
 
+def absolute(path: str) -> str:
+    """A path below the folder that the script runs in, whose own name only a run knows, so that it has one above."""
+    return path if path.startswith((".", "/")) else f"./{path}"
+
+
+def folder_of(path: str) -> str:
+    """Its dirname, for those of :func:`absolute` also above the folder that the script runs in."""
+    return posixpath.normpath(f"{path}/..") if path and not path.strip("./") else posixpath.dirname(path)
+
+
 def only_numbered(glob: str) -> str:
     """The same for files with a number where its last star is: ``model_*[0-9].pt``, which is no ``model_best.pt``."""
     return glob if "]" in glob else "*[0-9]".join(glob.rsplit("*", 1))

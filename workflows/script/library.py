@@ -27,6 +27,7 @@ from argosy.workflows.script.domain import (
     choices,
     join,
 )
+from argosy.workflows.script.globs import absolute, folder_of
 from argosy.workflows.script.methods import WRONG
 from argosy.workflows.script.settings import typed
 
@@ -54,7 +55,7 @@ _NOTHING = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[],
 _PLACE = ast.Lambda(_NOTHING, ast.Name("place", ast.Load()))
 """Gives the folder of a log."""
 _READERS = frozenset({
-    "load", "safe_load", "full_load", "loads", "load_yaml", "unsafe_load", "read_yaml",
+    "load", "safe_load", "full_load", "loads", "load_yaml", "unsafe_load", "read_yaml", "load_all", "safe_load_all",
 })  # fmt: skip
 _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 """Variables that every rank has."""
@@ -123,7 +124,8 @@ class Library(Builtins):
         if name in _TABLES or (base == "OmegaConf" and name in ("create", "merge", "structured")):
             return Known(self._tabled(args, named))
         if name in _READERS and any(each in owner for each in _FORMATS):
-            return Known(self._loaded(args[0] if args else None))
+            loaded = self._loaded(args[0] if args else None)
+            return Known([loaded] if name.endswith("_all") else loaded)
         if name.endswith("Path") and len(args) > 1:
             return Known(self.lifted(lambda *parts: PurePosixPath(*map(self.text, parts)), *args))
         if name in _SAME and args:
@@ -138,7 +140,7 @@ class Library(Builtins):
         if name in ("Path", "PurePath", "PosixPath", "PurePosixPath", "UPath"):
             return PurePosixPath(self.text(value))
         if name in ("abspath", "realpath", "normpath"):
-            return posixpath.normpath(self.text(value)) if self.text(value) else "."
+            return absolute(posixpath.normpath(self.text(value)))
         if name in ("deepcopy", "copy", "clone") and isinstance(value, dict):
             return self.table(value) if isinstance(value, Table) else dict(value)  # what is written to it stays there
         return self.text(value) if isinstance(value, PurePosixPath | File) and name in ("str", "fspath") else value
@@ -186,7 +188,10 @@ class Library(Builtins):
         return self._with_text(posixpath.basename, args)
 
     def _fn_dirname(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        return self.lifted(lambda text: posixpath.dirname(self.text(text)), *args[:1])
+        return self.lifted(lambda text: folder_of(self.text(text)), *args[:1])
+
+    def _fn_isabs(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
+        return self.text(args[0])[0] == "/" if not self.has_holes(self.text(args[0])[:1]) else Unknown()
 
     def _fn_splitext(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self._with_text(posixpath.splitext, args)

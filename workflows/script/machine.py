@@ -27,7 +27,7 @@ from argosy.workflows.script.domain import (
     join,
 )
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.globs import UNKNOWN, key_of
+from argosy.workflows.script.globs import UNKNOWN, absolute, key_of
 from argosy.workflows.script.methods import WRONG
 from argosy.workflows.script.settings import changed, read_settings, typed
 from argosy.workflows.script.source import Source, counted, last_name
@@ -140,7 +140,7 @@ class Machine(Answers):
         if path not in self._modules:
             tree = None if path.is_dir() else self._source.tree(path)
             file = self._source.name_of(path)
-            frame = Frame({"__name__": name, "__file__": os.path.relpath(path, self._cwd)}, file)
+            frame = Frame({"__name__": name, "__file__": absolute(os.path.relpath(path, self._cwd))}, file)
             self._modules[path] = ModuleValue(frame)
             if tree is not None:
                 self.body(tree.body, frame)

@@ -27,6 +27,7 @@ from argosy.workflows.script.domain import (
     choices,
     join,
 )
+from argosy.workflows.script.globs import folder_of
 from argosy.workflows.script.memory import Memory
 
 _OF_PATHS = frozenset({"joinpath", "parent", "stem", "with_suffix", "with_name", "mkdir", "exists", "is_dir", "is_file",
@@ -139,8 +140,10 @@ class Names(Memory):
         if isinstance(owner, str) and name in _OF_PATHS:
             owner = PurePosixPath(owner)  # a flag of that type
         if isinstance(owner, PurePosixPath) and name in ("parent", "name", "stem", "suffix", "parts", "parents"):
-            value = getattr(owner, name)
-            return [*value] if name == "parents" else value
+            above = [owner]
+            for _ in (*owner.parts, "..", "../.."):
+                above.append(PurePosixPath(folder_of(str(above[-1]))))
+            return above[1] if name == "parent" else above[1:] if name == "parents" else getattr(owner, name)
         return Method(owner, name)
 
     def _unknown_attribute(self, owner: Unknown, name: str) -> Value:
