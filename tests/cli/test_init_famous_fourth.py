@@ -161,3 +161,51 @@ def test_lines_leave_out_a_name_that_only_a_branch_sets(argosy, tmp_path) -> Non
     )
     code, out, err = argosy("init", "train.py")
     assert (code, '"seen": seen' in out, "logged" in out) == (0, True, False), out + err
+
+
+IN_PARTS = """\
+import argparse, os, torch
+p = argparse.ArgumentParser()
+p.add_argument("--continue", dest="name")
+name = p.parse_args().name
+def save(folder, file, state):
+    os.makedirs(os.path.join("out", folder), exist_ok=True)
+    torch.save(state, os.path.join("out", folder, file))
+first = 0
+if name is not None:
+    model.load_state_dict(torch.load(os.path.join("out", "nets", name + ".pth")))
+    state = torch.load(os.path.join("out", "steps", name + ".pth"))
+    optimizer.load_state_dict(state["optimizer"])
+    first = state["epoch"] + 1
+def both(file):
+    save("nets", file, model.state_dict())
+    save("steps", file, {"optimizer": optimizer.state_dict(), "epoch": epoch})
+for epoch in range(first, 9):
+    loss().backward()
+    optimizer.step()
+    save("pictures", "last.pt", picture)
+    both("latest.pth")
+    if epoch % 3 == 0:
+        both(str(epoch) + ".pth")
+"""
+
+
+def test_all_folders_that_a_restart_reads_are_kept_and_the_newest_is_named(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(IN_PARTS)
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'resume_args = ["--continue", "latest"]' in out) == (0, True), out + err
+    assert 'path = "out"\n' in out, out
+    assert all(f'"{each}/*.pth"' in out for each in ("nets", "steps")), out
+    assert '"pictures/' not in out, out
+
+
+def test_a_flag_whose_default_is_computed_is_named_where_that_lies_outside(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse, os, torch\n"
+        "p = argparse.ArgumentParser()\n"
+        "p.add_argument('--home', default=os.path.expanduser('~/runs'))\n"
+        "a = p.parse_args()\n"
+        "torch.save(model.state_dict(), os.path.join(a.home, 'logs', 'last.pt'))\n"
+    )
+    code, _, err = argosy("init", "train.py")
+    assert (code, "argosy init train.py -- --home out`" in err) == (2, True), err
