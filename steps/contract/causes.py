@@ -274,7 +274,7 @@ class Cause(CauseRow):
     NATIVE_CRASH = (
         "native_crash",
         ExitCode.TRANSIENT,
-        "A rank crashed in native code (SIGSEGV, SIGABRT, SIGFPE).",
+        "A rank crashed in native code (SIGSEGV, SIGABRT, SIGFPE, SIGILL).",
         "Nothing, if it does not return; at the same place twice it is a bug in an extension or a driver.",
         RestartRule.SAME_PLACE,
     )

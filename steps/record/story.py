@@ -116,8 +116,9 @@ def _held_up(record: RunRecord) -> str:
         return f" The step {found[-1][0]} waits: {found[-1][1].rstrip('.')}."
     # While the next try of a step runs, why the last one ended is all there is to say; a training has more.
     ended = [each for each in record.nodes if record.restarts or each.phase not in ("Pending", "Running")]
-    # A failed training tells of itself in its restarts; none has begun where its supervisor found, say, a full disk.
-    how = {"Error": "ended in an error", "Failed": "" if record.restarts or record.stillborn else "failed"}
+    # A failed training tells of itself in its restarts; not so where its supervisor found, say, a full disk.
+    told = record.stillborn or (record.restarts and record.restarts[-1].failed)
+    how = {"Error": "ended in an error", "Failed": "" if told else "failed"}
     if record.done or not ended or not (said := how.get(ended[-1].phase)) or not ended[-1].message:
         return ""
     return f" The step {ended[-1].name} {said}: {ended[-1].message.rstrip('.')}."

@@ -81,7 +81,10 @@ def _client(uri: str, endpoint: str | None) -> tuple[Any, str, str]:
         connect_timeout=10,
         read_timeout=60,
     )
-    client = boto3.Session().client("s3", endpoint_url=endpoint, config=config)
+    try:
+        client = boto3.Session().client("s3", endpoint_url=endpoint, config=config)
+    except Exception as error:  # of a profile that is not there, say: the store may have its keys from elsewhere
+        raise _refused("ask with boto3 for unfinished uploads of", uri, error) from error
     prefix = parts.path.strip("/")
     return client, parts.netloc, f"{prefix}/" if prefix else ""
 

@@ -13,6 +13,7 @@ from argosy.steps.verdict.evidence import read_lines
 from argosy.steps.verdict.finding import Finding
 from argosy.steps.verdict.match import MAX_QUOTE, Evidence
 from argosy.steps.verdict.record import PodFact
+from argosy.steps.verdict.standing import standing_of
 
 _CRASHES = (Signals.SIGSEGV, Signals.SIGABRT, Signals.SIGFPE, Signals.SIGILL, Signals.SIGTRAP, Signals.SIGSYS)
 _SHELL_SIGNAL_BASE = 128
@@ -72,8 +73,10 @@ def _signalled(ending: Ending, number: int, said: Evidence | None, pods: Sequenc
         silent = said is None or said.cause == Cause.NATIVE_CRASH
         if said is not None and not silent and (number == Signals.SIGABRT or said.weight >= Weight.ROOT):
             return said
+        place = standing_of(ending).place
+        where = f" at {place}" if place else ""
         words = f": {said.quote}" if said is not None and silent else ""
-        return _plain(Cause.NATIVE_CRASH, quote + words)
+        return _plain(Cause.NATIVE_CRASH, quote + where + words)
     return said if said is not None else _plain(Cause.UNKNOWN, quote)
 
 

@@ -40,3 +40,172 @@ def test_a_relative_path_is_not_taken_for_an_absolute_one(argosy, tmp_path) -> N
     )
     code, out, err = argosy("init", "train.py")
     assert (code, 'path = "out"' in out, "not kept" in out) == (0, True, False), out + err
+
+
+SAVES = """
+for epoch in range(9):
+    torch.save({"model": model.state_dict()}, os.path.join(%s, "last.pt"))
+"""
+BY_LINES = """\
+import argparse, json, os, torch
+from collections import OrderedDict
+p = argparse.ArgumentParser()
+p.add_argument("-c")
+text = ""
+with open(p.parse_args().c) as f:
+    for line in f:
+        line = line.split("//")[0] + "\\n"
+        text += line
+opt = json.loads(text, object_pairs_hook=OrderedDict)
+class NoneDict(dict):
+    def __missing__(self, key):
+        return None
+def to_none(opt):
+    if isinstance(opt, dict):
+        return NoneDict(**{key: to_none(each) for key, each in opt.items()})
+    return opt
+opt = to_none(opt)
+"""
+BY_ITSELF = """\
+import argparse, os, torch, yaml
+class Dotdict(dict):
+    __getattr__ = dict.__getitem__
+    def __init__(self, table=None):
+        for key, value in (table or {}).items():
+            self[key] = Dotdict(value) if hasattr(value, "keys") else value
+class HParam(Dotdict):
+    def __init__(self, file):
+        super(Dotdict, self).__init__()
+        for doc in yaml.load_all(open(file), Loader=yaml.Loader):
+            for key, value in doc.items():
+                setattr(self, key, Dotdict(value))
+p = argparse.ArgumentParser()
+p.add_argument("-c")
+opt = HParam(p.parse_args().c)
+"""
+BY_DICT = """\
+import argparse, importlib.util, os, torch
+class Settings:
+    def __init__(self, told):
+        self.__dict__ = told
+p = argparse.ArgumentParser()
+p.add_argument("-c")
+spec = importlib.util.spec_from_file_location("settings", p.parse_args().c)
+found = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(found)
+opt = Settings(found.cfg)
+"""
+JSON = """{
+  "name": "x", // called so
+  "path": {
+    "log": {"dir": "kept"}, // where
+    "resume_state": null
+    // "resume_state": "old/I1"
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "text", "said"),
+    [(BY_LINES, "c.json", JSON, 'opt["path"]["log"]["dir"]'),
+     (BY_ITSELF, "c.yaml", "data:\n  a: b\n---\nlog:\n  dir: kept\n", "opt.log.dir"),
+     (BY_DICT, "c.py", "cfg = dict(dir='kept')\n", "opt.dir")],
+    ids=["taken-apart", "several-documents", "dict-of-an-object"],
+)  # fmt: skip
+def test_a_file_of_settings_is_read_as_the_script_reads_it(argosy, tmp_path, script, name, text, said) -> None:
+    (tmp_path / name).write_text(text)
+    (tmp_path / "train.py").write_text(script + SAVES % said)
+    code, out, err = argosy("init", "train.py", "--", "-c", name)
+    assert (code, 'path = "kept"' in out) == (0, True), out + err
+    assert ("path.resume_state of c.json may make it go on" in out) == (name == "c.json"), out
+
+
+AT_ITS_END = """\
+import torch
+def prepare():
+    model.train()
+def train():
+    prepare()
+    for step, batch in enumerate(loader):
+        loss(batch).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), "out/final.pt")
+def main():
+    train()
+main()
+"""
+
+
+def test_a_function_called_train_is_not_what_a_model_calls_so(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(AT_ITS_END)
+    code, out, err = argosy("init", "train.py")
+    assert (code, "line 9 saves only when its loop has ended" in out) == (0, True), out + err
+
+
+def test_lines_leave_out_a_name_that_only_a_branch_sets(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import os, sys, torch\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.Adam(model.parameters())\n"
+        "if '--log' in sys.argv:\n"
+        "    logged = 0\n"
+        "seen = 0\n"
+        "for epoch in range(9):\n"
+        "    model(data).sum().backward()\n"
+        "    optimizer.step()\n"
+        "    seen += 1\n"
+        "    if '--log' in sys.argv:\n"
+        "        logged += 1\n"
+        "    torch.save(model.state_dict(), 'out/last.pt')\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, '"seen": seen' in out, "logged" in out) == (0, True, False), out + err
+
+
+IN_PARTS = """\
+import argparse, os, torch
+p = argparse.ArgumentParser()
+p.add_argument("--continue", dest="name")
+name = p.parse_args().name
+def save(folder, file, state):
+    os.makedirs(os.path.join("out", folder), exist_ok=True)
+    torch.save(state, os.path.join("out", folder, file))
+first = 0
+if name is not None:
+    model.load_state_dict(torch.load(os.path.join("out", "nets", name + ".pth")))
+    state = torch.load(os.path.join("out", "steps", name + ".pth"))
+    optimizer.load_state_dict(state["optimizer"])
+    first = state["epoch"] + 1
+def both(file):
+    save("nets", file, model.state_dict())
+    save("steps", file, {"optimizer": optimizer.state_dict(), "epoch": epoch})
+for epoch in range(first, 9):
+    loss().backward()
+    optimizer.step()
+    save("pictures", "last.pt", picture)
+    both("latest.pth")
+    if epoch % 3 == 0:
+        both(str(epoch) + ".pth")
+"""
+
+
+def test_all_folders_that_a_restart_reads_are_kept_and_the_newest_is_named(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(IN_PARTS)
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'resume_args = ["--continue", "latest"]' in out) == (0, True), out + err
+    assert 'path = "out"\n' in out, out
+    assert all(f'"{each}/*.pth"' in out for each in ("nets", "steps")), out
+    assert '"pictures/' not in out, out
+
+
+def test_a_flag_whose_default_is_computed_is_named_where_that_lies_outside(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse, os, torch\n"
+        "p = argparse.ArgumentParser()\n"
+        "p.add_argument('--home', default=os.path.expanduser('~/runs'))\n"
+        "a = p.parse_args()\n"
+        "torch.save(model.state_dict(), os.path.join(a.home, 'logs', 'last.pt'))\n"
+    )
+    code, _, err = argosy("init", "train.py")
+    assert (code, "argosy init train.py -- --home out`" in err) == (2, True), err

@@ -266,7 +266,7 @@ REFUSED = {
     "a flag that names a folder elsewhere": (
         f'{ARGPARSE}p.add_argument("--results", default="/results")\ntorch.save(m, join(args.results, "a.pt"))\n',
         "line 4 saves where --results says, which is /results",
-        "argosy init train.py -- --results VALUE",
+        "argosy init train.py -- --results out",
     ),
     "a text of which nothing is known": ("torch.save(m, path + '.bpe')\n", "line 1", "--opaque FOLDER"),
     "the same, in another's attribute": ('torch.save(m, f"{self.path}_{it}.pth")\n', "line 1", "--opaque FOLDER"),

@@ -694,6 +694,16 @@ def test_of_a_start_whose_end_nobody_wrote_down_what_is_in_no_checkpoint_is_lost
     assert lost_words(record) == (f"{lost} steps lost" if lost else "")
 
 
+def test_why_a_supervisor_ended_is_told_while_the_next_one_is_awaited(story) -> None:
+    """Its store took nothing: of that its starts tell nothing, and nothing was said until the run had ended."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.node("train(0)", 0.0, 9.0, "Failed", message="s3_access: cannot write /a: Read-only file system")
+    assert "The step train failed: s3_access: cannot write /a" in headline(story.record("Running", None))
+    story.at(9.0, "restart_ended", attempt=1, restart=0, cause="unknown", signal=9, last_step=3)
+    assert "Read-only" not in headline(story.record("Running", None))
+
+
 def test_steps_of_ranks_that_were_not_stopped_yet_are_none_of_a_start_that_has_ended(story) -> None:
     """A loss that is no number ends a start whose ranks are alive: live it ended at step 50, in the summary at 58."""
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)

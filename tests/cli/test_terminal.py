@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from argosy.steps.runlog import RunLog
+from argosy.steps.runlog import KEPT, UNWRITTEN, RunLog
 from argosy.steps.store import open_store
+from argosy.workflows.cli.unwritten import UnwrittenWatch
 from tests.s3 import S3Server, nothing
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[1A\x08\x9b31m\u202e\x0b[rank 0] forged\r\x85argosy: forged \x1b[31mred\x1b[0m"
@@ -120,7 +121,20 @@ def test_a_store_that_does_not_answer_is_told_by_whoever_watches(story, monkeypa
     assert "the store is back after " in back
 
 
-def test_of_a_bucket_that_is_full_the_supervisors_own_log_tells(story, monkeypatch, capfd, argosy) -> None:
+@pytest.mark.parametrize(
+    ("fault", "why", "follows"),
+    [
+        (
+            "full",
+            r"cannot write s3://lake/runs/\S+: the store is full \(507 ",
+            "Training goes on; a save waits, 12 min 00 s at most",
+        ),
+        ("denied", r"write s3://lake/runs/\S+ was refused \(403 ", "the training ends of it unless this is mended"),
+    ],
+)
+def test_of_a_bucket_that_takes_nothing_the_supervisors_own_log_tells(
+    fault, why, follows, story, monkeypatch, capfd, argosy
+) -> None:
     """While nothing can be written there, neither who watched nor status or explain said anything."""
     from argosy.workflows.cli import live, run_folder
 
@@ -130,7 +144,7 @@ def test_of_a_bucket_that_is_full_the_supervisors_own_log_tells(story, monkeypat
     folder = story.finish("Running", None)
     held = (folder / "engine.lock").open("w")
     fcntl.flock(held, fcntl.LOCK_EX)  # as an engine that runs
-    with S3Server(("lake",), plan=lambda _: "full") as server:
+    with S3Server(("lake",), plan=lambda _: fault) as server:
         for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "ENDPOINT_URL": server.endpoint}.items():
             monkeypatch.setenv(f"AWS_{name}", value)
         written = RunLog(open_store("s3://lake/runs", retry_seconds=0.1), "gpt/runs/full", "supervisor")
@@ -146,13 +160,24 @@ def test_of_a_bucket_that_is_full_the_supervisors_own_log_tells(story, monkeypat
                     server.plan = nothing
         written.close()
     warning, _ = shown.getvalue().splitlines()
-    why = r"he store has taken nothing for [\d.]+ s: cannot write s3://lake/runs/\S+: the store is full \(507 "
     for text in (warning, status, explained):
-        assert re.search(why, text), text
-        assert "a save waits, 12 min 00 s at most" in text
+        assert re.search(rf"he store has taken nothing for [\d.]+ s: {why}", text), text
+        assert follows in text
     assert warning.endswith("; what happens is told when it can be written")
     assert "the store has taken" not in argosy("status")[1]
     held.close()
+
+
+def test_a_supervisor_that_ended_has_not_written_what_it_could_not(tmp_path: Path) -> None:
+    log, lines = tmp_path / "log", list[str]()
+    node = {"templateName": "train", "phase": "Running", "log": str(log)}
+    watch = UnwrittenWatch(lines.append)
+    log.write_text(f"{UNWRITTEN}2026-11-28T14:00:00Z: disk_full: cannot write /a: No space left on device{KEPT}\n")
+    for phase in ("Running", "Failed", "Failed"):
+        watch.look({"nodes": [{**node, "phase": phase}]}, away=False)
+    assert len(lines) == 1, lines  # said that it can be written again
+    watch.look({"nodes": [node]}, away=True)
+    assert len(lines) == 1, "a store that is away is told in other words"
 
 
 def test_who_leaves_waits_for_no_store(story, monkeypatch, capsys) -> None:

@@ -18,6 +18,7 @@ import pytest
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.data.cache.lease import LEASE_SECONDS, Holder
+from argosy.steps.data.cache.lock import try_lock
 from argosy.steps.data.cache.root import CacheRoot
 from argosy.steps.data.cache.use import GIB, Cache, use
 from argosy.steps.data.manifest import DatasetManifest
@@ -479,6 +480,26 @@ def test_another_nodes_work_is_waited_for_until_it_falls_silent(
     assert not (tmp_path / "cache" / manifest.digest).exists()
     os.utime(lease, (time.time() - LEASE_SECONDS - 1,) * 2)
     assert waits.fetched() == 90_000
+
+
+def test_a_lease_that_somebody_looks_at_as_it_is_made_is_locked_all_the_same(
+    dataset: Dataset, user: Callable[..., User], tmp_path: Path
+) -> None:
+    """Who looks locks it for an instant; the holder went on without its lock, and the next look took it for dead."""
+    manifest = dataset(files(10, 100))
+    holder = user(manifest, "x", at="fcntl.flock * 1 STOP")
+    holder.stopped()
+    leases = tmp_path / "cache/.argosy-cache/leases"
+    (hidden,) = leases.iterdir()
+    with hidden.open() as looking:
+        assert try_lock(looking.fileno(), shared=True)
+        holder.process.send_signal(signal.SIGCONT)
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until and hidden.exists():
+            time.sleep(0.01)
+    holder.until("using")
+    assert [seen.holder.pid for seen in CacheRoot(tmp_path / "cache").living()] == [holder.process.pid]
+    assert holder.end() == 0
 
 
 def test_a_waiter_can_give_up(dataset: Dataset, tmp_path: Path) -> None:

@@ -100,3 +100,16 @@ def test_who_may_not_list_uploads_can_prune_all_the_same(proxy: Any, capfd: pyte
     proxy.fault = lambda method, path, number: "before:403:AccessDenied" if "uploads" in path else ""
     assert checkpoints.prune(1, claim) == [made[0].digest]
     assert "a lifecycle rule of the bucket can abort them" in capfd.readouterr().err
+
+
+def test_a_profile_that_only_boto3_reads_costs_no_checkpoint(
+    s3_environment: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The keys stand in the environment, so commits went well; each prune ended its run, after it had removed all."""
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    checkpoints = CheckpointStore(open_store(f"s3://{BUCKET}/{uuid.uuid4().hex}"), "run")
+    claim = checkpoints.claim("first")
+    old, new = save(checkpoints, claim, 1), save(checkpoints, claim, 2)
+    assert checkpoints.prune(1, claim) == [old.digest]
+    assert [each.digest for each in checkpoints.commits()] == [new.digest]
+    assert "The config profile (nobody) could not be found" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import click
@@ -140,7 +141,7 @@ def _told_more(facts: ScriptFacts, again: Read) -> tuple[str, ...]:
 
 
 def _again(script: Path, given: tuple[str, ...], named: tuple[SavedAt, ...]) -> Read:
-    return lambda words: _read(script, (*given, *words), named)[0]
+    return cache(lambda words: _read(script, (*given, *words), named)[0])
 
 
 def _read(

@@ -13,9 +13,9 @@ import click
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_account import STEP, stands_for, words_of
-from argosy.workflows.cli.init_left import elsewhere, not_kept, with_its_parts
+from argosy.workflows.cli.init_left import elsewhere, not_kept, with_its_parts, with_what_is_read
 from argosy.workflows.cli.init_refused import check_restart, is_empty, refused
-from argosy.workflows.cli.init_restart import Read, as_restarted
+from argosy.workflows.cli.init_restart import Read, as_restarted, filled
 from argosy.workflows.cli.init_resume import LAST, OURS, resume
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.globs import only_numbered
@@ -73,6 +73,11 @@ def put_checkpoint(
     if opaque is None and trainer is None:
         why = _or_elsewhere(facts, folder, why)
     arguments, because = resume(facts, resume_arg, folder, patterns)
+    if opaque is None and trainer is None and not include and arguments:
+        alone, beside = folder, patterns
+        folder, patterns = with_what_is_read(facts, read(filled(arguments, folder, patterns)), folder, patterns)
+        if patterns is not beside:
+            arguments, because = resume(facts, resume_arg, folder, patterns)
     if trainer is None:
         arguments, because, more = as_restarted(facts, read, arguments, because, folder, patterns)
         if not include:

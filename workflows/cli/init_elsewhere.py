@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -62,6 +63,11 @@ def _is_inside(facts: ScriptFacts) -> bool:
 
 
 def _candidates(facts: ScriptFacts) -> Iterator[tuple[str, ...]]:
+    for flag in facts.flags:
+        said = [flag.default, *(getattr(each, "value", "") for each in ast.walk(flag.node or ast.Pass()))]
+        begins = tuple(each.rstrip("/") for each in said if isinstance(each, str) and len(each) > 1)
+        if flag.takes_value and any(each.folder.startswith(begins) for each in facts.saves if begins):
+            yield flag.name, OUT
     for flag in facts.flags:
         if flag.takes_value and FOLDER.search(flag.attribute):
             yield (f"{flag.name}{OUT}",) if flag.name.endswith("=") else (flag.name, OUT)

@@ -24,6 +24,19 @@ def with_its_parts(facts: ScriptFacts, folder: str, patterns: list[str]) -> tupl
     return above, [*kept, *(os.path.relpath(each, above) for each in left)]
 
 
+def with_what_is_read(
+    facts: ScriptFacts, again: ScriptFacts, folder: str, patterns: list[str]
+) -> tuple[str, list[str]]:
+    """The same with what a start that goes on, ``again``, was seen to read of other folders that are saved into."""
+    read = {*again.opened[0]} - {*facts.opened[0]}
+    found = [each for each in _left(facts, folder, patterns) if any(fnmatchcase(path, each) for path in read)]
+    above = _above(folder, patterns, found) if found else ""
+    if above in ("", ".", folder):
+        return folder, patterns
+    kept = [os.path.relpath(each, above) for each in (*_paths(folder, patterns), *found)]
+    return above, kept
+
+
 def _left(facts: ScriptFacts, folder: str, patterns: Sequence[str]) -> dict[str, str]:
     """What the script saves elsewhere, or beside the states that it goes on from, by path, and where it does."""
     kept = _paths(folder, patterns)

@@ -24,13 +24,13 @@ def as_restarted(
 
     Words for which there is no why are the user's own, who knows.
     """
-    again = read(_filled(words, folder, patterns)) if words else facts
+    again = read(filled(words, folder, patterns)) if words else facts
     for value in (folder, STEP) if why and len(words) > 1 else ():
         # What the flag names may be the folder, or a number.
         tried = [*words[:-1], value]
         if _reads_it(again, folder, patterns) or value in words:
             break
-        if _reads_it(other := read(_filled(tried, folder, patterns)), folder, patterns):
+        if _reads_it(other := read(filled(tried, folder, patterns)), folder, patterns):
             words, again, why = tried, other, f"so called, the script was seen to read what it saved in {folder}"
     more = _kept_too(facts, again, folder, patterns)
     if more and len(patterns) == 1:  # what lies beside it may be newer
@@ -46,16 +46,16 @@ def as_restarted(
     return words, why, more
 
 
-def _filled(words: Sequence[str], folder: str, patterns: Sequence[str]) -> tuple[str, ...]:
+def filled(words: Sequence[str], folder: str, patterns: Sequence[str]) -> tuple[str, ...]:
     """The words with a checkpoint that may be."""
     usual = (patterns or ["*"])[0]
     whole = os.path.join(folder, usual) if len(patterns) == 1 and "*" not in usual else folder
 
-    def filled(word: str) -> str:
+    def one(word: str) -> str:
         word = re.sub(r"\{newest:?([^}]*)\}", lambda found: os.path.join(folder, _one(found[1] or usual)), word)
         return re.sub(r"\{step:?[^}]*\}", "1", word).replace("{path}", whole)
 
-    return (*map(filled, words),)
+    return (*map(one, words),)
 
 
 def _kept_too(first: ScriptFacts, again: ScriptFacts, folder: str, patterns: Sequence[str]) -> dict[str, str]:

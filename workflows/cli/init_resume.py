@@ -109,14 +109,19 @@ def _told(facts: ScriptFacts, flag: Flag | None, folder: str, patterns: Sequence
         if not flag.takes_value:
             return Way([flag.name], f"{flag.where} declares {flag.name}")
         told = _of_several(facts, flag, folder, patterns) or _valued(facts, flag, folder, patterns)
-        return _in_folder(told, facts.endings.get(flag.attribute, ""), patterns)
+        return _in_folder(told, facts, flag, patterns)
     if facts.trainer is not None and (found := _by_library(facts, facts.trainer)) is not None:
         return found
     return _by_script(facts, folder, patterns)
 
 
-def _in_folder(told: Way, ending: str, patterns: Sequence[str]) -> Way:
+def _in_folder(told: Way, facts: ScriptFacts, flag: Flag, patterns: Sequence[str]) -> Way:
     """The same where the script puts a folder, as "out/", before the path that a flag is given, or something behind."""
+    ending = facts.endings.get(flag.attribute, "")
+    anew = (each.pattern for each in facts.saves if ending[:1] == "." and each.pattern.endswith(ending))
+    if last := next(filter(LAST.fullmatch, anew), ""):
+        why = f"the script puts {ending} behind it, and writes {last} anew with each save"
+        return Way(words_of(flag.name, last.removesuffix(ending)), f"{flag.where} declares {flag.name}; {why}")
     if not told.words or STEP in told.words or not ending or ending[:1] in "/~$":
         return told
     if [*patterns] == [f"*{ending}"]:

@@ -12,30 +12,39 @@ from typing import Any, NamedTuple
 
 from argosy.steps.record.wording import duration
 from argosy.steps.runlog import KEPT, UNWRITTEN, WRITTEN
+from argosy.steps.store.base import UNSERVED
 from argosy.steps.store.opening import SAVE_SECONDS
 
 _TAIL = 64 << 10
-_WORD = re.compile(f"{UNWRITTEN}(?P<since>[-0-9T:]+Z): (?P<why>.+){KEPT}")
+_WORD = re.compile(f"{UNWRITTEN}(?P<since>[-0-9T:]+Z): (?P<cause>[a-z0-9_]+): (?P<why>.+){KEPT}")
 
 
 class Unwritten(NamedTuple):
     """Since when (seconds since 1970), and why."""
 
     since: float
+    cause: str
     why: str
 
     def sentence(self, now: float) -> str:
         """What it means for the training."""
-        waits = f"Training goes on; a save waits, {duration(SAVE_SECONDS)} at most, and the next save for that one"
-        return f"the store has taken nothing for {duration(max(0.0, now - self.since))}: {self.why}. {waits}"
+        follows = f"Training goes on; a save waits, {duration(SAVE_SECONDS)} at most, and the next save for that one"
+        if self.cause not in UNSERVED:
+            follows = "No save can be stored, and the training ends of it unless this is mended"
+        return f"the store has taken nothing for {duration(max(0.0, now - self.since))}: {self.why}. {follows}"
 
 
 def unwritten(state: Mapping[str, Any]) -> Unwritten | None:
     """As the supervisor that runs said last; None: it can write. ``state``: of an engine of this machine."""
+    log = _log_of_supervisor(state)
+    return _last_word(log) if log is not None else None
+
+
+def _log_of_supervisor(state: Mapping[str, Any]) -> Path | None:
     nodes = state.get("nodes")
     for node in nodes if isinstance(nodes, list) else []:
         if node.get("templateName") == "train" and node.get("phase") == "Running" and node.get("log"):
-            return _last_word(Path(node["log"]))
+            return Path(node["log"])
     return None
 
 
@@ -48,7 +57,7 @@ def _last_word(path: Path) -> Unwritten | None:
         return None
     last = next((line for line in reversed(lines) if line.startswith((UNWRITTEN, WRITTEN))), "")
     found = _WORD.fullmatch(last)
-    return Unwritten(datetime.fromisoformat(found["since"]).timestamp(), found["why"]) if found else None
+    return Unwritten(datetime.fromisoformat(found["since"]).timestamp(), *found.group(2, 3)) if found else None
 
 
 class UnwrittenWatch:
@@ -62,7 +71,11 @@ class UnwrittenWatch:
         """Called several times a second; ``away``: it does not answer at all, which is said in other words."""
         if away:
             return
-        found, before = unwritten(state), self._last
+        log = _log_of_supervisor(state)
+        if log is None:  # that it ended is told, and the next one begins anew
+            self._last = None
+            return
+        found, before = _last_word(log), self._last
         self._last = found
         if found is not None and before is None:
             self._say(f"warning: {found.sentence(time.time())}; what happens is told when it can be written")

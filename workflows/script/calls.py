@@ -25,6 +25,9 @@ from argosy.workflows.script.statements import Statements
 
 _DEEPEST = 30
 _MOST_ENTRIES = 400  # of one function
+_OF_ITSELF = 6
+"""So deep a function calls itself that goes down a table of settings."""
+_KNOWN = (dict, list, str, int, float, type(None))
 _SAME_NAME = 3
 """Classes that have a method of a name, at most, for an object of which nothing is known to be one of theirs."""
 _AT_EVENTS = re.compile(r"on_|after_|\w+_end$")
@@ -173,7 +176,8 @@ class Calls(Statements, Library):
         node = function.node
         entered = self._entered.get(node, 0)
         entry = entry or bool(not args and not named and getattr(node, "decorator_list", None))
-        if len(self._stack) >= _DEEPEST or self._stack.count(node) > 1 or entered >= _MOST_ENTRIES:
+        again = _OF_ITSELF if args and all(isinstance(each, _KNOWN) for each in args) else 1
+        if len(self._stack) >= _DEEPEST or self._stack.count(node) > again or entered >= _MOST_ENTRIES:
             return Unknown()
         self._entered[node] = entered + 1
         owner = function.given[0] if function.owner is not None and function.given else None
@@ -244,7 +248,10 @@ class Calls(Statements, Library):
         bases = [each.name.rpartition(".")[2] for each in self._libraries_of(kind)]
         if "dict" in bases or "CfgNode" in bases:
             given = next((each for each in args if isinstance(each, dict | Unknown)), {})
-            return self.table(given) if isinstance(given, Unknown) else self.table({**given, **named})
+            table = self.table(given) if isinstance(given, Unknown) else self.table({**given, **named})
+            if isinstance(start := self.inherited(kind, "__init__"), FunctionValue):
+                self._enter(FunctionValue(start.node, start.frame, start.owner, (table,)), args, named)
+            return table
         if any(each in ("Enum", "IntEnum", "StrEnum") for each in bases):
             return Unknown()
         made = Instance(kind)

@@ -14,7 +14,7 @@ from argosy.workflows.script.source import Function
 Value = Any
 """A constant, list or dict of Python, a PurePosixPath, or one of the classes below."""
 _MOST_CHOICES = 8
-_LONGEST_TEXT = 4096
+LONGEST_TEXT = 16384
 _LONGEST_LIST = 500
 _LARGEST_NUMBER = 2**63
 NUMBER, ANEW, LIBRARY, SETTINGS = "number", "anew", "library", "settings"
@@ -130,7 +130,7 @@ class File:
 def bounded(value: Value) -> Value:
     """The value; an Unknown for one that grows with every turn of a loop, as ``x = x + x`` does."""
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST_TEXT else Unknown()
+        return value if len(value) <= LONGEST_TEXT else Unknown()
     if isinstance(value, list | tuple):
         return value if len(value) <= _LONGEST_LIST else Unknown()
     return Unknown("", NUMBER) if isinstance(value, int) and abs(value) > _LARGEST_NUMBER else value

@@ -161,6 +161,7 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool,
     if any(map(values.machine.calls.get, zero)):
         return None
     counts = (*dict.fromkeys((*_counters(loop, source), *_carried(loop, source))),)
+    counts = (*(each for each in counts if not _may_lack(each, loop, source)),)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
     if isinstance(loop, ast.While):
         asked = {ast.unparse(each) for each in ast.walk(loop.test) if isinstance(each, ast.expr)}
@@ -178,6 +179,15 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool,
     anew = first.isdecimal() and last_turn(holder[1], values) is not None and not any(left)
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
                 ", ".join(lacks), anew, last_turn(holder[1], values))  # fmt: skip
+
+
+def _may_lack(name: str, loop: Turning, source: Source) -> bool:
+    """Whether a name is set before the loop only where a branch is taken: ``if args.wandb: log_step = 0``."""
+    made = [each for each in source.nodes if isinstance(each, ast.Assign) and each.lineno < loop.lineno
+            and source.file(each) == source.file(loop) and source.function_of(each) is source.function_of(loop)
+            and name in map(ast.unparse, each.targets)]  # fmt: skip
+    around = [each for one in made for each in source.above(one) if isinstance(each, ast.If)]
+    return len(made) == 1 and any(loop not in ast.walk(each) for each in around)
 
 
 def _bound(test: ast.expr, counter: str, values: Values) -> int | None:

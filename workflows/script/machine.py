@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from argosy.workflows.script.answers import Answers
 from argosy.workflows.script.domain import (
+    LONGEST_TEXT,
     NUMBER,
     Absent,
     ClassValue,
@@ -29,7 +30,7 @@ from argosy.workflows.script.domain import (
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import UNKNOWN, absolute, key_of
 from argosy.workflows.script.methods import WRONG
-from argosy.workflows.script.settings import changed, read_settings, typed
+from argosy.workflows.script.settings import TEXTS, changed, read_settings, typed
 from argosy.workflows.script.source import Source, counted, last_name
 
 _MOST_STEPS = 400_000
@@ -269,6 +270,15 @@ class Machine(Answers):
         frame = next((each.frame for each in self._modules.values() if each.frame.file == file), None)
         unknown = frame is None or flag.node is None
         return Unknown(flag.attribute, flag=flag) if unknown else self.evaluate(flag.node, frame)  # type: ignore[arg-type]
+
+    def lines(self, file: File) -> list[str] | None:
+        """Those of a file of settings, which a script may take apart before it reads them; None of any other."""
+        path = self.text(file.path)
+        found = self._existing(path) if path.endswith(TEXTS) and not self.has_holes(path) else None
+        with contextlib.suppress(OSError, ValueError):
+            text = "" if found is None or found.stat().st_size > LONGEST_TEXT else found.read_text(encoding="utf-8")
+            return text.splitlines(keepends=True) or None
+        return None
 
     def read_file(self, path: str) -> object:
         """What a file of settings holds; None where it cannot be read."""

@@ -19,7 +19,7 @@ from argosy.workflows.script.domain import (
     choices,
     join,
 )
-from argosy.workflows.script.settings import typed
+from argosy.workflows.script.settings import parsed, typed
 from argosy.workflows.script.texts import Texts
 
 WRONG = (SyntaxError, TypeError, IndexError, ValueError, KeyError, AttributeError)
@@ -58,6 +58,9 @@ class Methods(Texts):
         if isinstance(of, Instance):
             return of
         if isinstance(of, File):
+            lines = self.lines(of) if name in ("read", "readlines") else None
+            if lines is not None:
+                return [*lines] if name == "readlines" else "".join(lines)
             return Unknown() if name in ("write", "close") else of
         if isinstance(of, dict):
             return self._dict_method(of, name, args, named)
@@ -69,7 +72,9 @@ class Methods(Texts):
                 return getattr(of, name)(*map(self.text, args))
             except ValueError:
                 return PurePosixPath(self.text(of.parent)) / self.hole(Unknown())
-        if name in ("open", "read_text", "read_bytes"):
+        if name == "read_text":
+            return self._method(File(of), "read", [], {})
+        if name in ("open", "read_bytes"):
             return File(of)
         same = ("resolve", "absolute", "expanduser", "as_posix", "__str__")
         return of if name in same else Unknown(name)
@@ -156,5 +161,6 @@ class Methods(Texts):
 
     def _loaded(self, value: Value) -> Value:
         texts = [self.text(each) for each in choices(value) if isinstance(each, File | str | PurePosixPath)]
-        found = [self.read_file(text) for text in texts if text and not self.has_holes(text)]
+        found = [parsed(text) if "\n" in text else self.read_file(text)
+                 for text in texts if text and not self.has_holes(text)]  # fmt: skip
         return join(self.table(each) for each in found) if found and None not in found else Unknown("", SETTINGS)

@@ -15,6 +15,7 @@ from argosy.workflows.script.domain import (
     SETTINGS,
     Absent,
     ClassValue,
+    File,
     Frame,
     FunctionValue,
     Instance,
@@ -81,6 +82,10 @@ class Names(Memory):
 
     def keep(self, node: ast.expr, values: Sequence[Value]) -> None:
         """An expression was found to be these."""
+        raise NotImplementedError
+
+    def lines(self, file: File) -> list[str] | None:
+        """Those of a file of settings, which a script may take apart before it reads them; None of any other."""
         raise NotImplementedError
 
     def told_by_name(self) -> Value:
@@ -245,6 +250,8 @@ class Names(Memory):
             return list(value)
         if isinstance(value, str):
             return [value] if value else []  # a flag that may have several
+        if isinstance(value, File):
+            return self.lines(value)
         return value if isinstance(value, list | tuple) else None
 
     def any_of(self, values: Sequence[Value] | None) -> Value:

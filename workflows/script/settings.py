@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,7 +20,10 @@ from argosy.workflows.script.source import Function, Source
 RUN_DIR = "hydra.run.dir"
 _FILES = (".json", ".yaml", ".yml", ".toml")
 _OF_CONFIGARGPARSE = (".txt", ".ini", ".cfg", ".conf")
+TEXTS = (*_FILES, *_OF_CONFIGARGPARSE[1:])
+"""So end files of settings."""
 _LINE = re.compile(r"""(?m)^[ \t]*(?:--)?(\w[\w-]*)[ \t]*[=:][ \t]*(["']?)(.{0,400}?\S)\2[ \t]*(?:[ \t][;#].*)?$""")
+_REMARK = re.compile(r"(?m)(^|[\s,{\[])//.*$")
 _LARGEST = 1 << 20
 _MOST_FILES = 100
 _CWD = "."
@@ -157,10 +160,24 @@ def read_settings(path: Path) -> object:
         text = path.read_text(encoding="utf-8")
         if path.suffix in _OF_CONFIGARGPARSE:
             return {each[1].replace("-", "_"): yaml.load(each[3], Loader=_Loader) for each in _LINE.finditer(text)}
-        read = {".json": json.loads, ".toml": tomllib.loads}.get(path.suffix, partial(yaml.load, Loader=_Loader))
-        return read(text)
-    except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError):
+        return parsed(text, path.suffix)
+    except (OSError, ValueError, yaml.YAMLError):
         return None
+
+
+def parsed(text: str, suffix: str = "") -> object:
+    """What stands in a text of settings; None where nothing can be read. Of several documents each gives its keys."""
+    with contextlib.suppress(ValueError, TypeError, yaml.YAMLError, RecursionError):
+        if suffix == ".toml":
+            return tomllib.loads(text)
+        if suffix in ("", ".json"):
+            with contextlib.suppress(ValueError):
+                return json.loads(text)
+            text = _REMARK.sub("", text)  # what is left of JSON is YAML
+        several = [*yaml.load_all(text, Loader=_Loader)]
+        tables = [each for each in several if isinstance(each, dict)]
+        return {key: value for each in tables for key, value in each.items()} if tables[1:] else [*several, None][0]
+    return None
 
 
 def changed(content: Any, words: Sequence[str]) -> object:

@@ -269,7 +269,11 @@ class Statements(Expressions):
         """``owner.name = value``."""
         if owner is self.settings:
             self.read.add(name)
-        if isinstance(owner, Unknown | Instance | ClassValue):
+        if name == "__dict__":
+            below = owner.attributes if isinstance(owner, Instance) else owner
+            for key, each in [*value.items()] if isinstance(value, dict) and isinstance(below, dict) else ():
+                self.write(below, key, each)
+        elif isinstance(owner, Unknown | Instance | ClassValue):
             self.write(owner.attributes, name, value)
         elif isinstance(owner, ModuleValue):
             self.write(owner.frame.names, name, value)

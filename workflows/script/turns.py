@@ -43,6 +43,8 @@ def _is_called_here(call: ast.AST, source: Source, values: Values, depth: int = 
     ):
         return False
     callers = values.bindings.calls_of(around)
+    if source.class_of(around) is None:  # else of any object
+        callers = [each for each in callers if means(each, around, source, values.bindings)]
     called = {each.func for each in source.nodes if isinstance(each, ast.Call)}
     handed = any(isinstance(each, ast.Name | ast.Attribute) and last_name(each) == around.name and each not in called
                  and isinstance(each.ctx, ast.Load) for each in source.nodes)  # fmt: skip

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from argosy.steps.data.cache.lock import try_lock
+from argosy.steps.data.cache.lock import lock, try_lock
 
 Kind = Literal["use", "fill", "evict"]
 BEAT_SECONDS = 15.0
@@ -102,8 +102,9 @@ class Lease:
         hidden = folder / f".{self.token}"
         self._handle = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            # Locked before it has a name that others look at: nobody ever sees it without its lock.
-            try_lock(self._handle)
+            # Locked before it has a name that others look at: nobody ever sees it without its lock. Who looks for what
+            # dead holders left may be at it for a moment.
+            lock(self._handle)
             self._write()
             os.rename(hidden, self._path)
         except OSError:

@@ -18,6 +18,11 @@ def try_lock(handle: int, *, shared: bool = False) -> bool:
     return True
 
 
+def lock(handle: int) -> None:
+    """Lock an open file, and wait for who holds it; raises as :func:`try_lock`."""
+    fcntl.flock(handle, fcntl.LOCK_EX)
+
+
 def unlock(handle: int) -> None:
     """Give the lock back and keep the file open."""
     fcntl.flock(handle, fcntl.LOCK_UN)
