@@ -36,6 +36,7 @@ _DRAIN_SECONDS = 0.5
 """How long output of the ended rank is still read when a process it left holds the pipe open."""
 _PHASE_SECONDS = 0.002
 """A small checkpoint is written in ten times that."""
+_QUIET_SECONDS = 2.0
 _READ = 1 << 16
 _SHELL_SIGNAL_BASE = 128
 
@@ -76,10 +77,10 @@ class Shim:
             self._selector.register(source, selectors.EVENT_READ, reader)
         if isinstance(child.process, Forked):
             self._selector.register(child.process, selectors.EVENT_READ, child.process.poll)
-        self._child = child
         began = time.monotonic()
         while child.process.poll() is None:
-            self._turn(self._until_fault(began))
+            if not self._turn(self._until_fault(began)):
+                self._sleeps_in = processes.sleeps_in(child.process.pid)
         ended, code = time.time(), child.process.wait()
         if code == -signal.SIGKILL and (killed := oom_kills() - self._oom_kills) > 0:
             self._output.say(f"argosy: the pod's control group counts oom_kill {killed} since this rank was started")
@@ -172,20 +173,18 @@ class Shim:
         ):
             self._inject(self._fault)
 
-    def _until_fault(self, began: float) -> float | None:
-        """Seconds until a fault that goes by time, or until the next look at its phase; it happens here when it is due.
-        None: there is none.
-        """
+    def _until_fault(self, began: float) -> float:
+        """Seconds until the next look: for a fault that goes by time or phase, or at a rank that is quiet."""
         if self._fault is not None and self._fault.phase and self._fault.is_seen(self._child.process.pid):
             self._inject(self._fault)
         if self._fault is None or not (self._fault.seconds or self._fault.phase):
-            return None
+            return _QUIET_SECONDS
         if self._fault.phase:
             return _PHASE_SECONDS
         left = began + self._fault.seconds - time.monotonic()
         if left <= 0:
             self._inject(self._fault)
-        return max(0.0, left)
+        return min(max(0.0, left), _QUIET_SECONDS)
 
     def _inject(self, fault: RankFault) -> None:
         if fault.needs_the_rank and not self._speaks:
@@ -227,7 +226,8 @@ class Shim:
         # PYTHONFAULTHANDLER prints every thread's stack on SIGABRT; a stopped process first has to go on.
         self._stopped = True
         self._state = processes.state(self._child.process.pid)
-        self._sleeps_in = processes.sleeps_in(self._child.process.pid)
+        # A peer that was asked first has ended, and may have woken it.
+        self._sleeps_in = processes.sleeps_in(self._child.process.pid) or self._sleeps_in
         self._output.say(ASKED_FOR_STACKS)
         self._signal(signal.SIGABRT)
         self._signal(signal.SIGCONT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from argosy.steps.launch.records import RankRecords
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
 from argosy.steps.launch.wire import SHIM, ShimSettings
+from argosy.steps.pods import processes
 from argosy.steps.pods.processes import is_running
 from argosy.steps.verdict.standing import standing_of
 from argosy.workflows.diagnosis.excerpt import excerpt
@@ -272,10 +274,9 @@ def test_injected_hang_stops_the_process_and_stacks_are_printed(shims: Shims) ->
     finally:
         del os.environ["PYTHONFAULTHANDLER"]
     shims.until("injected")
-    steps = len(shims.records)
-    time.sleep(0.5)
-    assert len(shims.records) <= steps + 1
-    assert started.poll() is None
+    rank = shims.until("started")["pid"]
+    while processes.state(rank) != "T":
+        time.sleep(0.001)
     shims.hub.stacks()
     started.wait(10)
     ending = shims.ending()
@@ -287,6 +288,39 @@ def test_injected_hang_stops_the_process_and_stacks_are_printed(shims: Shims) ->
     with (shims.folder / "rank-1.log").open("rb") as log:
         found = diagnose([excerpt(log, "rank-1.log")])
     assert (found.root.cause, found.rank) == (Cause.HANG, None)
+
+
+WOKEN = """\
+import socket, sys
+peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print("step 1 loss 1.0", flush=True)
+peer.recv(1)
+while True:
+    pass
+"""
+
+
+def test_a_peer_that_is_asked_first_and_wakes_a_rank_does_not_hide_where_that_slept(shims: Shims) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        started = shims.start(WOKEN.replace("sys.argv[1]", str(server.getsockname()[1])))
+        peer = server.accept()[0]
+        rank = shims.until("started")["pid"]
+        shims.until("step")
+        seen = _turns(started.pid)
+        deadline = time.monotonic() + 60
+        while _turns(started.pid) < seen + 3:  # so often it has looked at a rank that is quiet
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        peer.close()
+        while processes.sleeps_in(rank):
+            time.sleep(0.001)
+    shims.hub.stacks()
+    started.wait(10)
+    assert shims.ending()["sleeps_in"] in ("wait_woken", "sk_wait_data")
+
+
+def _turns(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/status").read_text().partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
 
 def test_a_fault_that_never_came_is_said(shims: Shims) -> None:
