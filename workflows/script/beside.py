@@ -52,10 +52,11 @@ def _opened(call: ast.Call, source: Source) -> tuple[list[ast.expr], bool]:
 def made_once(source: Source, values: Values) -> tuple[str, str] | None:
     """Where each start makes a folder that only the first may, as the next finds it there; and the folder."""
     for call in values.machine.sure if values.machine.followed else ():
+        whole, path = source.origin(call.func), argument(call, "name", 0)
         if last_name(call.func) not in ("mkdir", "makedirs") or argument(call, "exist_ok", 2) is not None:
             continue
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        path = owner if owner is not None and not source.origin(owner) else argument(call, "name", 0)
+        if whole not in ("os.mkdir", "os.makedirs"):  # a path's own; a function of the script's is gone into
+            path = call.func.value if isinstance(call.func, ast.Attribute) and not whole else None
         known = [] if path is None or not _is_bare(call, source, values) else values.folders(path)
         if len(known) == 1 and known[0] != "." and "*" not in known[0]:
             return source.where(call), known[0]
