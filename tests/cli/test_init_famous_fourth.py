@@ -209,3 +209,31 @@ def test_a_flag_whose_default_is_computed_is_named_where_that_lies_outside(argos
     )
     code, _, err = argosy("init", "train.py")
     assert (code, "argosy init train.py -- --home out`" in err) == (2, True), err
+
+
+MADE = """\
+import os, torch
+from pathlib import Path
+def mkdir(path):
+    if not os.path.exists(path):
+        os.makedirs(path)
+def train():
+    %s
+    for epoch in range(9):
+        torch.save(model.state_dict(), "out/last.pt")
+if __name__ == "__main__":
+    train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("os.makedirs(os.path.join('out', 'samples'))", True), ("Path('out/samples').mkdir(parents=True)", True),
+     ("os.makedirs('out/samples', exist_ok=True)", False),
+     ("os.path.exists('out/samples') or os.mkdir('out/samples')", False), ("mkdir('out/samples')", False)],
+)  # fmt: skip
+def test_a_folder_that_only_the_first_start_may_make_is_told_of(argosy, tmp_path, line, told) -> None:
+    (tmp_path / "train.py").write_text(MADE % line)
+    code, out, err = argosy("init", "train.py")
+    said = "line 7 makes out/samples: a restart that finds it there ends with an error: give it exist_ok=True"
+    assert (code, said in out) == (0, told), out + err

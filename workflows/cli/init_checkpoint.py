@@ -74,10 +74,9 @@ def put_checkpoint(
         why = _or_elsewhere(facts, folder, why)
     arguments, because = resume(facts, resume_arg, folder, patterns)
     if opaque is None and trainer is None and not include and arguments:
-        alone, beside = folder, patterns
-        folder, patterns = with_what_is_read(facts, read(filled(arguments, folder, patterns)), folder, patterns)
-        if patterns is not beside:
-            arguments, because = resume(facts, resume_arg, folder, patterns)
+        again = read(filled(arguments, folder, patterns))
+        folder, patterns = with_what_is_read(facts, again, alone := folder, patterns)
+        arguments, because = resume(facts, resume_arg, folder, patterns)
     if trainer is None:
         arguments, because, more = as_restarted(facts, read, arguments, because, folder, patterns)
         if not include:
@@ -86,8 +85,7 @@ def put_checkpoint(
     guess.lines += ["", "[checkpoint]"]
     guess.put("mode", "opaque", "the script writes its own checkpoint files")
     guess.put("path", folder, why)
-    if facts.no_folder and trainer is None and opaque is None and folder != ".":
-        guess.why.append(_to_be_made(folder))
+    guess.why += _to_be_made(facts, folder) if trainer is None and opaque is None else []
     parts = folder != alone
     counted = [each for each in patterns if "*" in each and (parts or "/" not in each)] if trainer is None else []
     if patterns:
@@ -163,12 +161,17 @@ def _put_checkpointer(guess: Guess, where: str, final: bool) -> None:
         guess.why.append(("final=True", f"no save of the script has it: {remedy}"))
 
 
-def _to_be_made(folder: str) -> tuple[str, str]:
+def _to_be_made(facts: ScriptFacts, folder: str) -> list[tuple[str, str]]:
+    """What is to be said of folders that nothing makes, or that each start does."""
     line = f"os.makedirs({json.dumps(folder)}, exist_ok=True)"
-    return (
-        f"nothing seen makes {folder}",
-        f"only an empty folder travels with the code, so write {line} before it saves",
-    )
+    why = f"only an empty folder travels with the code, so write {line} before it saves"
+    found = [(f"nothing seen makes {folder}", why)] if facts.made[0] and folder != "." else []
+    if facts.made[1] is not None:
+        where, made = facts.made[1]
+        found.append(
+            (f"{where} makes {made}", "a restart that finds it there ends with an error: give it exist_ok=True")
+        )
+    return found
 
 
 def _by_rank(guess: Guess, patterns: Sequence[str], ranks: tuple[int, int]) -> None:

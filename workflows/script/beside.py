@@ -13,6 +13,8 @@ from argosy.workflows.script.writers import temporary
 
 _GIVES_BACK = re.compile(r"(?i)^_*(re)?(load|restore|resume|from_)")
 """So is a function called that is handed what to read."""
+_LOOKS = re.compile(r"\b(exists|isdir|is_dir|rmtree|listdir)\(")
+_ASKS = re.compile(rf"(?i){_LOOKS.pattern}|resum|restor|load|contin|ckpt|checkpoint|start")
 
 
 def opened(source: Source, values: Values) -> tuple[dict[str, str], frozenset[str]]:
@@ -45,3 +47,29 @@ def _opened(call: ast.Call, source: Source) -> tuple[list[ast.expr], bool]:
     first = 1 if source.origin(call.func).partition(".")[0] in LOADERS else None
     given = [*call.args[:first], *(each.value for each in call.keywords)]
     return (given if _GIVES_BACK.search(name) else []), False
+
+
+def made_once(source: Source, values: Values) -> tuple[str, str] | None:
+    """Where each start makes a folder that only the first may, as the next finds it there; and the folder."""
+    for call in values.machine.sure if values.machine.followed else ():
+        whole, path = source.origin(call.func), argument(call, "name", 0)
+        if last_name(call.func) not in ("mkdir", "makedirs") or argument(call, "exist_ok", 2) is not None:
+            continue
+        if whole not in ("os.mkdir", "os.makedirs"):  # a path's own; a function of the script's is gone into
+            path = call.func.value if isinstance(call.func, ast.Attribute) and not whole else None
+        known = [] if path is None or not _is_bare(call, source, values) else values.folders(path)
+        if len(known) == 1 and known[0] != "." and "*" not in known[0]:
+            return source.where(call), known[0]
+    return None
+
+
+def _is_bare(call: ast.AST, source: Source, values: Values, depth: int = 4) -> bool:
+    """Whether nothing around it, or around what calls its function, asks first, or takes an error for none."""
+    above, around = [*source.above(call)], source.function_of(call)
+    asks = around is not None and _LOOKS.search(ast.unparse(around)) is not None
+    asks = asks or any(_ASKS.search(ast.unparse(each.test)) for each in above if isinstance(each, ast.If))
+    if asks or any(isinstance(each, ast.Try | ast.For | ast.While | ast.With) for each in above):
+        return False
+    callers = [] if around is None else values.bindings.calls_of(around)
+    return around is None or (bool(callers and depth)
+                              and all(_is_bare(each, source, values, depth - 1) for each in callers))  # fmt: skip

@@ -49,7 +49,10 @@ class ScriptFacts:
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
     alone: bool = False  # whether its ranks know nothing of each other
-    no_folder: bool = False  # whether nothing seems to make the folder that it saves into
+    made: tuple[bool, tuple[str, str] | None] = (False, None)
+    """Whether nothing seems to make the folder that it saves into; where each start makes one, and which, that is not
+    to be there already.
+    """
     skipped: frozenset[str] = frozenset()
     """Where calls stand that a run does not come to, as the flags and settings are."""
     sure: frozenset[str] = frozenset()

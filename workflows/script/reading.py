@@ -11,7 +11,7 @@ from types import MappingProxyType
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.beside import opened
+from argosy.workflows.script.beside import made_once, opened
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
@@ -147,7 +147,7 @@ def _facts(
         started=source.started(cwd),
         modules=tuple(source.paths.values()),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
-        no_folder=folder_lacks(source, values, fixed(places)),
+        made=(folder_lacks(source, values, fixed(places)), made_once(source, values)),
         ended=ended_by(source, values),
         tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),
         seen_loads=loaded_by(source, values),
