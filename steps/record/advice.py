@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.injection import CANNOT_EXIT
 from argosy.steps.contract.layout import CODE_ARCHIVE
@@ -15,13 +17,19 @@ _CANNOT_EXIT = (
     "The fault that --inject asks for cannot happen in this script; the training itself did not fail.",
     "Inject kill instead of exit, or call argosy.report(step) in the script.",
 )
+_NO_THREAD = re.compile(r"can't start new thread|pthread_create failed|Resource temporarily unavailable")
+_THREADLESS = (
+    "A process asked for one more thread or process than it may have.",
+    "Use fewer data loader workers and threads, or raise the limit: of processes (ulimit -u), of the pod (podPidsLimit "
+    "of its node's kubelet), or gang.resources.memory.",
+)
 
 
 def advice_for(cause: str, quote: str = "") -> tuple[str, str]:
     """The entry of a cause id; an id from a newer version is said to be unknown here.
 
     A quoted line of NCCL's that is known as such has a remedy of its own, narrower than the cause's, and so has one
-    about the run's code, or about a fault that was asked for.
+    about the run's code, a fault that was asked for, or threads.
     """
     try:
         row = Cause(cause)
@@ -31,6 +39,8 @@ def advice_for(cause: str, quote: str = "") -> tuple[str, str]:
         return row.meaning, _STORE_AGAIN
     if row is Cause.LAUNCHER_USAGE and quote.startswith(CANNOT_EXIT):
         return _CANNOT_EXIT
+    if row is Cause.HOST_OOM and _NO_THREAD.search(quote):
+        return _THREADLESS
     from argosy.steps.nccl.symptoms import symptom_of  # here: status and report need no such table
 
     symptom = symptom_of(quote) if quote else None

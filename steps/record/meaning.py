@@ -41,4 +41,5 @@ def meaning(record: RunRecord, index: int) -> str:
         return "A pod was told to stop from outside: deleted, evicted, or with its node."
     if each.cause == Cause.NCCL_TIMEOUT and OF_A_SLOW_RANK in each.quote:
         return "No collective timed out: the others waited for this rank in every step, and its node was left."
-    return advice_for(each.cause, each.quote if each.cause == Cause.LAUNCHER_USAGE else "")[0]
+    named = each.cause in (Cause.LAUNCHER_USAGE, Cause.HOST_OOM)  # other quotes mean what their cause does
+    return advice_for(each.cause, each.quote if named else "")[0]
