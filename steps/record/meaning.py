@@ -6,7 +6,7 @@ from math import inf
 from signal import SIGKILL
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.record.advice import advice_for
+from argosy.steps.record.advice import advice_for, narrower
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.injected import Injected
 from argosy.steps.record.slow_ranks import OF_A_SLOW_RANK
@@ -41,4 +41,4 @@ def meaning(record: RunRecord, index: int) -> str:
         return "A pod was told to stop from outside: deleted, evicted, or with its node."
     if each.cause == Cause.NCCL_TIMEOUT and OF_A_SLOW_RANK in each.quote:
         return "No collective timed out: the others waited for this rank in every step, and its node was left."
-    return advice_for(each.cause, each.quote if each.cause == Cause.LAUNCHER_USAGE else "")[0]
+    return (narrower(each.cause, each.quote) or advice_for(each.cause))[0]

@@ -8,6 +8,7 @@ from typing import Literal
 
 from argosy.steps.bench_comm import ENDING
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.record.facts import RunRecord, StepNode
 from argosy.steps.record.goodput import in_words, lost_at_end_of, lost_steps, redone_steps
 from argosy.steps.record.restart import Restart
@@ -209,8 +210,12 @@ def _fate(record: RunRecord, attempts: Sequence[int]) -> str:
 
 
 def _was_stopped(record: RunRecord, each: Restart) -> bool:
-    """Its end is that of the training, by Ctrl-C or ``argosy stop``, and no failure."""
-    return each.stopped or (each is record.restarts[-1] and each.cause == record.train_cause == Cause.SIGTERM)
+    """Its end is that of the training, by Ctrl-C or ``argosy stop``, and no failure.
+
+    A rank that was told to stop by somebody else is one: argosy gives up after some of them, with another exit code.
+    """
+    told = record.train_cause == Cause.SIGTERM and record.train_exit_code == ExitCode.PREEMPTED
+    return each.stopped or (told and each is record.restarts[-1] and each.cause == Cause.SIGTERM)
 
 
 def way_on(record: RunRecord, index: int) -> str:

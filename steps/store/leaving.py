@@ -18,6 +18,8 @@ SLOW_SECONDS = 5.0
 """A request that takes longer is one that the store does not answer now."""
 LOOK_SECONDS = 0.1
 """How often one that waits for an answer looks whether somebody wants to end."""
+THREADLESS_SECONDS = 15.0
+"""How long it is waited for a thread to ask in: a rank that starts as many as it may leaves none to others."""
 UNWRITTEN = (
     "the store does not answer; what happened since it did may be missing in its log. What was committed is kept, and "
     "whoever goes on begins there"
@@ -103,8 +105,8 @@ class LeavableStore:
             raise self._unserved()
         answer: Future[T] = Future()
         self._asked[answer] = time.monotonic()
-        threading.Thread(target=_answer, args=(answer, ask), name="store", daemon=True).start()
         try:
+            self._begin(answer, ask)
             found = self._awaited(answer)
         except StoreError as error:
             self._failed = error.cause in UNSERVED
@@ -114,6 +116,18 @@ class LeavableStore:
             del self._asked[answer]
         self._failed = False
         return found
+
+    def _begin(self, answer: Future[T], ask: Callable[[], T]) -> None:
+        until = time.monotonic() + THREADLESS_SECONDS
+        while True:
+            try:
+                return threading.Thread(target=_answer, args=(answer, ask), name="store", daemon=True).start()
+            except RuntimeError as error:
+                if self.leaving.is_set() or time.monotonic() > until:
+                    raise StoreError(
+                        Cause.HOST_OOM, f"{self.uri} cannot be asked: {error}", quote=str(error)
+                    ) from error
+            time.sleep(LOOK_SECONDS)
 
     def _awaited(self, answer: Future[T]) -> T:
         since = 0.0

@@ -15,6 +15,7 @@ from typing import Literal
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.contract.restart_rule import RestartRule
+from argosy.steps.record.advice import advice_for
 from argosy.steps.record.wording import count
 
 PREEMPTION_WINDOW_SECONDS = 6 * 3600.0
@@ -209,7 +210,8 @@ def _by_cause(failure: Failure, same: Sequence[Failure]) -> Rule:
     elif rule == RestartRule.SAME_STEP:
         if any(earlier.step == failure.step for earlier in same):
             code = ExitCode.NEEDS_HUMAN if failure.exit_code == ExitCode.ROLL_BACK else ExitCode.USER_BUG
-            return f"{failure.cause} twice at step {failure.step}: {failure.cause.remedy}", code
+            remedy = advice_for(failure.cause, failure.quote)[1]
+            return f"{failure.cause} twice at step {failure.step}: {remedy}", code
     elif rule == RestartRule.HANG:
         return _hang(failure, same)
     elif rule == RestartRule.SAME_PLACE:

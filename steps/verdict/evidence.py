@@ -34,11 +34,8 @@ _ON_THE_HOST = re.compile(r"OOM when allocating.*(\b_device=\"\S*/cpu:\d|\bcpu:\
 """TensorFlow names the device whose memory did not suffice, if only in the next line."""
 OURS = "argosy: "
 """What we said stands: words that it quotes, and ours, are read for no other cause."""
-_LAST_WORD = "; stop: "
+_END = re.compile(f"^{OURS}stopped: |; stop: ")
 """So we say that a run has ended; what we said of the starts before was answered by another one."""
-_STOPPED = f"{OURS}stopped: "
-"""Then somebody ended the run, whatever it had got over."""
-_END = re.compile(f"^{_STOPPED}|{_LAST_WORD}")
 _ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT")
 """How we end ranks that hang; whose log is read first says nothing of what came first."""
 _HOW_WE_END = (Cause.SIGTERM, Cause.UNKNOWN)
@@ -234,7 +231,7 @@ def progress_in(lines: Sequence[str], said: Sequence[Said]) -> list[int]:
 def choose(said: Sequence[Said], progress: Sequence[int] = ()) -> Reading:
     """The earliest of what is believed most; ``said`` is in the order of time and not empty."""
     root = _root(without_survived(said, progress))
-    root = max(
+    root = _our_end(said) or max(
         (
             one
             for one in said
@@ -242,7 +239,6 @@ def choose(said: Sequence[Said], progress: Sequence[int] = ()) -> Reading:
         ),
         key=lambda one: (
             one.evidence.code != one.evidence.cause.exit_code,
-            _is_ours(one) and _LAST_WORD in one.evidence.quote,
             one is root,
             -one.index,
         ),
@@ -261,8 +257,6 @@ def without_survived(said: Sequence[Said], progress: Sequence[int]) -> Sequence[
 
 
 def _root(said: Sequence[Said]) -> Said:
-    if (stopped := _stopped(said)) is not None:
-        return stopped
     strongest = max(one.evidence.weight for one in said)
     if strongest == Weight.ROOT:
         fatal = [one for one in said if one.evidence.weight == Weight.ROOT and one.fatal]
@@ -278,16 +272,13 @@ def _root(said: Sequence[Said]) -> Said:
     if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
         return next((one for one in said if one.evidence.cause == Cause.HANG and _is_ours(one)), first)
     if first.evidence.cause in _HOW_WE_END:
-        ours = [one for one in said if one.evidence.weight == strongest and _is_ours(one)]
-        return next((one for one in ours if _LAST_WORD in one.evidence.quote), next(iter(ours), first))
+        return next((one for one in said if one.evidence.weight == strongest and _is_ours(one)), first)
     return first
 
 
-def _stopped(said: Sequence[Said]) -> Said | None:
-    """Our word of it; None where the last that we said of an end is another, or nothing."""
-    ends = (one for one in reversed(said) if _is_ours(one) and _END.search(one.evidence.quote))
-    last = next(ends, None)
-    return last if last is not None and last.evidence.quote.startswith(_STOPPED) else None
+def _our_end(said: Sequence[Said]) -> Said | None:
+    """What we said last of a run's end, whatever it had got over; None: nothing."""
+    return next((one for one in reversed(said) if _is_ours(one) and _END.search(one.evidence.quote)), None)
 
 
 def _is_ours(one: Said) -> bool:

@@ -201,6 +201,20 @@ def test_what_a_run_got_over_is_not_what_ended_one_that_was_stopped(argosy: Argo
     gave_up = "argosy: user_exception at step 40: ValueError: bad sample; stop: the same again (exit code 70)\n"
     (tmp_path / "c-train-2.log").write_text(gave_up)  # it went on, and this ended it
     assert told(argosy, str(tmp_path))["cause"] == "user_exception"
+    (tmp_path / "a-reason.json").write_text('{"reason": "NodeLost"}\n')  # and a lost node outweighs most
+    (tmp_path / "c-train-2.log").write_text(
+        "argosy: s3_missing at step 40: dataset changed: a; stop: no (exit code 78)\n"
+    )
+    assert told(argosy, str(tmp_path))["cause"] == "s3_missing"
+
+
+def test_the_rank_is_the_one_whose_log_says_what_we_quote(argosy: Argosy, tmp_path: Path) -> None:
+    raised = [f"[rank {rank}] [rank{rank}]: OSError: [Errno 28] No space left on device: '/{rank}'" for rank in (0, 3)]
+    (tmp_path / "a-node-0.log").write_text("\n".join((*raised, "")))
+    said = "disk_full at step 32: OSError: [Errno 28] No space left on device: '/3'"
+    (tmp_path / "b-train.log").write_text(f"argosy: {said}; stop: disk_full twice (exit code 74)\n")
+    found = told(argosy, str(tmp_path))
+    assert (found["cause"], found["exit_code"], found["rank"]) == ("disk_full", 74, 3)
 
 
 def test_a_rank_of_torchruns_own_count_is_looked_up_in_its_table(argosy: Argosy, tmp_path: Path) -> None:

@@ -694,6 +694,36 @@ def test_of_a_start_whose_end_nobody_wrote_down_what_is_in_no_checkpoint_is_lost
     assert lost_words(record) == (f"{lost} steps lost" if lost else "")
 
 
+@pytest.mark.parametrize(
+    ("code", "follows", "failures"),
+    [
+        (76, "The training was stopped; started again it goes on.", "1 failure"),
+        (74, "argosy gave up: the train step ended with sigterm.", "2 failures"),
+    ],
+)
+def test_to_give_up_after_ranks_that_somebody_told_to_stop_is_no_stop(code, follows, failures, story) -> None:
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
+    for restart in range(2):
+        where = {"attempt": 1, "restart": restart}
+        story.at(9.0 * restart, "restart_began", **where, generation=1 + restart, restored_step=0)
+        story.at(9.0 * restart + 8, "restart_ended", **where, cause="sigterm", signal=2, rank=1, last_step=3)
+    story.at(18.0, "train_ended", cause="sigterm", exit_code=code)
+    record = story.record("Failed")
+    assert way_on(record, 1) == follows
+    assert f"{failures} on the way" in headline(record)
+
+
+@pytest.mark.parametrize("enforced", [False, True])
+def test_of_a_flaw_that_is_only_told_it_is_said_what_acts_on_it(enforced, story) -> None:
+    slow = "node-2 exchanges at most 0.005 GB/s with any of the 2 nodes it met; half of the gang's nodes reach 0.5 GB/s"
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=3, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.at(9.0, "preflight", summary="3 of 3 links work", flaws=[slow], enforced=enforced)
+    told = explained(story.record())
+    assert f"Preflight: {slow}." in told
+    assert any('gang.preflight = "enforce"' in line for line in told) == (not enforced)
+
+
 def test_why_a_supervisor_ended_is_told_while_the_next_one_is_awaited(story) -> None:
     """Its store took nothing: of that its starts tell nothing, and nothing was said until the run had ended."""
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)

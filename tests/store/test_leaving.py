@@ -51,6 +51,24 @@ def test_whether_it_is_away_is_known_soon_and_a_throttle_is_waited_for(monkeypat
         assert next(plans, None) is None
 
 
+def test_who_gets_no_thread_waits_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank that starts as many as it may takes them from all: the thread of who watched the run ended of it."""
+    store = LeavableStore(open_store(tmp_path.as_uri()), threading.Event())
+    end = threading.Timer(0.5, threading.stack_size, [0])
+    end.start()
+    try:
+        threading.stack_size(1 << 48)  # more than there is: no thread begins
+        assert store.put_if_absent("log/1", b"one")
+        monkeypatch.setattr(leaving, "THREADLESS_SECONDS", 0.0)
+        threading.stack_size(1 << 48)
+        with pytest.raises(StoreError, match="cannot be asked: can't start new thread"):
+            store.get("log/1")
+    finally:
+        end.join()
+        threading.stack_size(0)
+    assert store.get("log/1") == b"one"
+
+
 def test_who_answers_is_heard_also_then(tmp_path: Path) -> None:
     leave = threading.Event()
     leave.set()

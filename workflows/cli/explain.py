@@ -158,6 +158,10 @@ def _network(record: RunRecord) -> list[str]:
     latest = latest_transports(record.transports)
     checked = record.preflight
     told = [f"Preflight: {said}." for said in (checked.summary, *checked.flaws)] if checked else []
+    if checked and checked.flaws and not checked.enforced:
+        told.append(
+            '  To end a start that has such a flaw, and leave out a node that is named: gang.preflight = "enforce".'
+        )
     told += [f"Transport {line}." for line in transport_lines(latest)]
     told += [f"  To mend it: {remedy}" for remedy in remedies(latest)]
     return told + [f"Environment: {found}." for found in record.environment_findings]

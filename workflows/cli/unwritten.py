@@ -14,6 +14,7 @@ from argosy.steps.record.wording import duration
 from argosy.steps.runlog import KEPT, UNWRITTEN, WRITTEN
 from argosy.steps.store.base import UNSERVED
 from argosy.steps.store.opening import SAVE_SECONDS
+from argosy.workflows.cli.store_away import SILENT_SECONDS
 
 _TAIL = 64 << 10
 _WORD = re.compile(f"{UNWRITTEN}(?P<since>[-0-9T:]+Z): (?P<cause>[a-z0-9_]+): (?P<why>.+){KEPT}")
@@ -61,11 +62,12 @@ def _last_word(path: Path) -> Unwritten | None:
 
 
 class UnwrittenWatch:
-    """Says it once to whoever watches, and when it is over."""
+    """Says it to whoever watches, now and then while it lasts, and when it is over."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._last: Unwritten | None = None
+        self._told = 0.0
 
     def look(self, state: Mapping[str, Any], *, away: bool) -> None:
         """Called several times a second; ``away``: it does not answer at all, which is said in other words."""
@@ -77,7 +79,9 @@ class UnwrittenWatch:
             return
         found, before = _last_word(log), self._last
         self._last = found
-        if found is not None and before is None:
+        now = time.monotonic()
+        if found is not None and (before is None or now - self._told > SILENT_SECONDS):
+            self._told = now
             self._say(f"warning: {found.sentence(time.time())}; what happens is told when it can be written")
         elif before is not None and found is None:
-            self._say("the event log can be written again")
+            self._say(f"the event log can be written again after {duration(max(0.0, time.time() - before.since))}")

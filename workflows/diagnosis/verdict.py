@@ -12,7 +12,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.trouble import ASKED_FOR_STACKS
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.evidence import OURS, Said, choose, progress_in, said_in, without_survived
-from argosy.steps.verdict.line import Line, node_of, rank_of, time_of
+from argosy.steps.verdict.line import Line, node_of, rank_of, strip_prefixes, time_of
 from argosy.steps.verdict.match import guessed_code, is_benign
 from argosy.workflows.diagnosis.learned import likely, speaks_for, tells_of_trouble
 from argosy.workflows.diagnosis.remedies import remedy_of
@@ -111,7 +111,7 @@ def diagnose(logs: Sequence[Sequence[Line]]) -> Diagnosis:
         rival = False
     return Diagnosis(
         root.named(),
-        _rank(root),
+        _rank(root, placed),
         _near(root, node_of, "") or "",
         _CONFIDENCE[reading.root.evidence.weight] - (_RIVAL if rival else 0.0),
         second,
@@ -148,7 +148,15 @@ def _read(lines: Sequence[Line]) -> list[_Placed]:
     return [_Placed(one, lines, times[one.index]) for one in kept]
 
 
-def _rank(root: _Placed) -> int | None:
+def _rank(root: _Placed, placed: Sequence[_Placed]) -> int | None:
+    if (found := _own_rank(root)) is not None or not root.said.evidence.quote.startswith(OURS):
+        return found
+    # What we quote mostly names nobody; the log of the rank that said it does.
+    quoted = (one for one in placed if one is not root and strip_prefixes(one.line.text).strip() in root.line.text)
+    return next((rank for one in reversed([*quoted]) if (rank := _own_rank(one)) is not None), None)
+
+
+def _own_rank(root: _Placed) -> int | None:
     local = _LOCAL_RANK.search(root.line.text)
     if local is not None:  # a number on its node alone: torchrun's table below it tells whose it is
         rows = (_OF_TORCHRUN.search(line.text) for line in root.lines[root.said.index :])
