@@ -171,6 +171,9 @@ def test_a_run_here_is_offered_only_where_the_script_lies(argosy: Argosy, manife
     assert (code, "argosy compile" in err, "argosy run" in err) == (0, True, False), err
     here = tmp_path / "train.py"
     here.write_text("")
+    manifest.write_text(JOB.replace("/app/train.py", "train.py"))  # it is the image's, which no run here has
+    code, _, err = argosy("import", str(manifest), "-o", str(tmp_path / "beside.toml"))
+    assert (code, "argosy run" in err) == (0, False), err
     manifest.write_text(JOB.replace("/app/train.py", str(here)))
     code, _, err = argosy("import", str(manifest), "-o", str(tmp_path / "other.toml"))
     assert (code, "argosy run" in err) == (0, True), err

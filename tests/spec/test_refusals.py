@@ -105,6 +105,7 @@ WRONG = [
     (GOOD + 'env = { DB_PASSWORD = "correct horse" }', "env.DB_PASSWORD = '***': looks", "Kubernetes Secret"),
     (GOOD + 'env = { X = "https://u:p@h/" }', "env.X = '***': looks like a credential", "secrets = "),
     (GOOD + "env = { X = 1 }", "env.X = 1: must be text in quotes", 'write X = "1"'),
+    (GOOD + "env = { X = true }", "env.X = True: must be text in quotes", 'write X = "true"'),
     (GOOD + 'env = { "a b" = "1" }', "env.a b: is no name of a variable", "letters"),
     (GOOD + 'env = { ARGOSY_RUN_ID = "1" }', "env.ARGOSY_RUN_ID: is set by argosy", "another name"),
     (GOOD + 'env = { ARGOSY_S3_TRANSPORT = "fast" }', "env.ARGOSY_S3_TRANSPORT = 'fast': must be auto", "library"),
@@ -112,7 +113,7 @@ WRONG = [
     (GOOD + 'env = { X = "{{a}}" }', "env.X = '{{a}}': must not contain '{{'", "Argo"),
     (GOOD + 'secrets = ["No Name"]', "secrets.0 = 'No Name': must be a Kubernetes name", "lower-case"),
     (GOOD + 'progress_pattern = "("', "progress_pattern = '(': is no regular expression", "Python's re"),
-    (GOOD + 'progress_pattern = "x"', "progress_pattern = 'x': has no group named step", "?P<step>"),
+    (GOOD + 'progress_pattern = "x"', "progress_pattern = 'x': has no group named step", "'step (?P<step>[0-9]+) "),
     (GOOD + '[storage]\nuri = "http://x/y"', "storage.uri = 'http://x/y': unknown scheme", "use s3://"),
     (GOOD + '[storage]\nuri = "file://x/y"', "storage.uri = 'file://x/y': a file uri is absolute", "three slashes"),
     (GOOD + '[storage]\nuri = ""', "storage.uri = '': must not be empty", "explain-config storage.uri"),
@@ -372,6 +373,12 @@ def _written(folder: Path, data: bytes) -> Path:
     path = folder / "run.toml"
     path.write_bytes(data)
     return path
+
+
+def test_bytes_may_be_a_number() -> None:
+    """Of a number of seven digits and more only six were kept, as 2.14748e+09, which was refused."""
+    run = TrainingRun(name="n", script="t.py", gang={"shm_size": 2147483648, "resources": {"cpu": 2.5}})
+    assert (run.gang.shm_size, run.gang.resources.cpu) == ("2147483648", "2.5")
 
 
 def test_editors_byte_order_mark_and_line_ends(tmp_path: Path) -> None:

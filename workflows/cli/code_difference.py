@@ -41,7 +41,7 @@ def what_differs(source: Source, folder: RunFolder) -> str:
     if folder.state().get("yaml_sha256") == source.sha256:
         return f"other parameters ({', '.join(folder.given()) or 'none'})"
     if digests == [source.archive.digest]:
-        return "other fields"
+        return "other fields, or is another version of argosy's"
     try:
         before = _contents(store.get(code_key(source.run_name, digests[0])))
     except (StepError, tarfile.TarError, EOFError, OSError):

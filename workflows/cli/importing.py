@@ -72,8 +72,9 @@ def command(
     _tell(imported, everything=explain)
     if output is not None:
         ways = [(typed("argosy", "compile", output, "-o", "workflow.yaml"), "the YAML that `argo submit` takes")]
-        # What a command of an image starts, or a script that is not here, cannot run here.
-        if (output.parent / tomllib.loads(imported.toml).get("script", "?")).is_file():
+        # The code is in the image; a script with its whole path may lie there on this machine, too.
+        script_path = Path(tomllib.loads(imported.toml).get("script", ""))
+        if script_path.is_absolute() and script_path.is_file():
             ways.append((typed("argosy", "run", output), "run it on this machine"))
         next_commands(ways, err=True)
 

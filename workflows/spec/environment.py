@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from argosy.steps.contract.env import SETTABLE
-from argosy.workflows.spec.refusal import Refusal
+from argosy.workflows.spec.refusal import Refusal, quoted
 from argosy.workflows.spec.secrets import looks_secret
 from argosy.workflows.spec.texts import check_literal
 
@@ -31,7 +31,7 @@ def check_environment(variables: Any) -> Any:
         if str(name) in SETTABLE and value not in SETTABLE[str(name)]:
             raise Refusal(f"must be {', '.join(SETTABLE[str(name)])}", "choose one", field=str(name), value=value)
         if not isinstance(value, str):
-            raise Refusal("must be text in quotes", f'write {name} = "{value}"', field=str(name), value=value)
+            raise Refusal("must be text in quotes", f"write {name} = {quoted(value)}", field=str(name), value=value)
         if looks_secret(name, value):
             raise Refusal(
                 "looks like a credential (not shown), and everybody with access to the cluster could read it",

@@ -65,6 +65,11 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
+def quoted(value: object) -> str:
+    """A value as text of TOML."""
+    return f'"{str(value).lower() if isinstance(value, bool) else value}"'
+
+
 def _field(error: Mapping[str, Any]) -> str:
     parts = [str(part) for part in error["loc"] if part != "[key]"]
     cause = error.get("ctx", {}).get("error")
@@ -91,7 +96,7 @@ def _sentence(error: Mapping[str, Any], model: type[BaseModel]) -> str:
         return f"{field}: {rule}; add it ({remedy})"
     value = _leaf(error["input"])
     if kind == "string_type" and isinstance(value, int | float):
-        remedy = f'write "{str(value).lower() if isinstance(value, bool) else value}"'
+        remedy = f"write {quoted(value)}"
     return f"{field}: {rule}; {remedy}" if value is _UNSET else f"{field} = {shown(value)}: {rule}; {remedy}"
 
 

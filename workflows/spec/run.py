@@ -40,7 +40,7 @@ def _check_pattern(text: str) -> str:
     except re.error as error:
         raise Refusal(f"is no regular expression: {error}", "test it with Python's re") from None
     if text and "step" not in groups:
-        raise Refusal("has no group named step", r"write for example step (?P<step>\d+) loss (?P<loss>[\d.]+)")
+        raise Refusal("has no group named step", "write for example 'step (?P<step>[0-9]+) loss (?P<loss>[0-9.]+)'")
     return text
 
 

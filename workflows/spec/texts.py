@@ -112,8 +112,9 @@ def _check_listing(text: str) -> str:
 
 
 def _number_as_text(value: Any) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{value:g}" if is_number else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return f"{value:g}" if isinstance(value, float) else value
 
 
 def _check_quantity(text: str) -> str:
