@@ -140,7 +140,7 @@ def looks_whole(path: Path) -> bool:
         if head == _ZIP or (path.suffix in _ALWAYS_ZIP and _ZIP_HEAD.startswith(head[:2])):
             return zipfile.is_zipfile(path)
         return True
-    except OSError:
+    except (OSError, zipfile.BadZipFile):
         return False
 
 
@@ -156,7 +156,7 @@ def proves_itself(path: Path) -> bool:
             return isinstance(json.loads(path.read_bytes()), dict | list)
         with path.open("rb") as source:
             return source.read(len(_ZIP)) == _ZIP and zipfile.is_zipfile(source)
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, zipfile.BadZipFile):
         return False
 
 
@@ -169,9 +169,9 @@ def _safetensors_whole(path: Path) -> bool:
         try:
             header = json.loads(source.read(length))
             ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+            return bool(size == _SAFETENSORS_HEADER + length + max(ends, default=0))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
             return False
-    return size == _SAFETENSORS_HEADER + length + max(ends, default=0)
 
 
 def _json_whole(path: Path) -> bool:
