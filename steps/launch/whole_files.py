@@ -18,6 +18,7 @@ State = tuple[int, int, int]
 Signature = dict[str, State]
 """Relative path -> its state."""
 
+_SECOND = 10**9
 _ZIP = b"PK\x03\x04"
 _ZIP_HEAD = b"PK"
 _ALWAYS_ZIP = frozenset({".distcp", ".npz"})
@@ -81,13 +82,15 @@ class Ages:
         may be one of several. A file server's clock may be ahead of this node's, a script may set times itself, and
         this node's clock may be set back: a time that is still to come tells nothing, and what was seen counts.
         """
-        age = time.time() - max(state[1], self._came(name)) / 1e9
+        came = max(state[1], self._came(name))
+        age = time.time() - came / 1e9
         before, since = self._ahead.get(name, (None, 0.0))
         if before == state:
-            return max(age, time.monotonic() - since)
-        if age < 0:
+            age = max(age, time.monotonic() - since)
+        elif age < 0:
             self._ahead[name] = (state, time.monotonic())
-        return max(0.0, age)
+        # Of a file system that keeps whole seconds (Lustre) the last may not be over: nothing would tell of a write.
+        return max(0.0, age if came % _SECOND else age - 1)
 
     def _came(self, name: str) -> int:
         try:
@@ -137,7 +140,7 @@ def looks_whole(path: Path) -> bool:
         if head == _ZIP or (path.suffix in _ALWAYS_ZIP and _ZIP_HEAD.startswith(head[:2])):
             return zipfile.is_zipfile(path)
         return True
-    except OSError:
+    except (OSError, zipfile.BadZipFile):
         return False
 
 
@@ -153,7 +156,7 @@ def proves_itself(path: Path) -> bool:
             return isinstance(json.loads(path.read_bytes()), dict | list)
         with path.open("rb") as source:
             return source.read(len(_ZIP)) == _ZIP and zipfile.is_zipfile(source)
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, zipfile.BadZipFile):
         return False
 
 
@@ -166,9 +169,9 @@ def _safetensors_whole(path: Path) -> bool:
         try:
             header = json.loads(source.read(length))
             ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+            return bool(size == _SAFETENSORS_HEADER + length + max(ends, default=0))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
             return False
-    return size == _SAFETENSORS_HEADER + length + max(ends, default=0)
 
 
 def _json_whole(path: Path) -> bool:

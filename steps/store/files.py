@@ -166,6 +166,8 @@ class FileStore:
             # Also when another writer was first: who is told that the key exists may rely on it.
             fsync_folder(path.parent)
         except OSError as error:
+            if isinstance(data, Path) and error.filename == str(data):
+                raise StoreError.of_disk("read", data, error) from error
             raise StoreError.of_disk("write", path, error) from error
         finally:
             with contextlib.suppress(OSError):

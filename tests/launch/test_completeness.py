@@ -154,6 +154,20 @@ def test_a_file_whose_time_is_reached_while_it_rests_has_not_just_changed(tmp_pa
     assert ages.of("a", state) >= 0.15
 
 
+def test_a_file_rests_after_the_second_that_its_file_system_keeps(tmp_path: Path) -> None:
+    """Another write within that second changes nothing that is seen: a commit was of two saves' bytes."""
+    ages, second = Ages(tmp_path), int(time.time())
+    while ages.of("a", (1, second * 10**9, 7)) == 0:
+        assert time.time() < second + 6
+    assert time.time() >= second + 1
+    assert ages.of("a", (1, second * 10**9 + 1, 7)) >= 1
+    ahead = (1, (second + 3600) * 10**9, 7)
+    began = time.monotonic()
+    while ages.of("b", ahead) == 0:
+        assert time.monotonic() < began + 6
+    assert time.monotonic() >= began + 1
+
+
 def test_a_file_of_torch_is_seen_to_be_whole(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     torch.save({"step": 3, "weights": torch.zeros(1000)}, tmp_path / "ckpt.pt")

@@ -33,7 +33,7 @@ from argosy.steps.launch.environment import rank_environment
 from argosy.steps.launch.identity import Identity
 from argosy.steps.launch.prepare import preflight_command
 from argosy.steps.launch.progress_lines import ProgressLines, compile_pattern
-from argosy.steps.launch.whole_files import looks_whole, matching, open_for_writing, signature
+from argosy.steps.launch.whole_files import looks_whole, matching, open_for_writing, proves_itself, signature
 from argosy.steps.store import open_store
 from argosy.steps.store.base import ObjectStore
 
@@ -217,6 +217,13 @@ def test_whole_files(tmp_path: Path) -> None:
     for cut, expected in ((len(whole), True), (len(whole) - 1, False), (20, False), (0, False)):
         (tmp_path / "a.safetensors").write_bytes(whole[:cut])
         assert looks_whole(tmp_path / "a.safetensors") is expected
+    of_another = b'{"w":{"data_offsets":[0,null]}}'
+    (tmp_path / "a.safetensors").write_bytes(struct.pack("<Q", len(of_another)) + of_another)
+    assert not looks_whole(tmp_path / "a.safetensors")
+    several_disks = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 2) + struct.pack("<4s4H2LH", b"PK\x05\x06", *[0] * 7)
+    (tmp_path / "b.pt").write_bytes(b"PK\x03\x04" + several_disks)
+    assert not looks_whole(tmp_path / "b.pt")
+    assert not proves_itself(tmp_path / "b.pt")
     (tmp_path / "plain.json").write_text("{}")
     assert looks_whole(tmp_path / "plain.json")
     assert not looks_whole(tmp_path / "missing")

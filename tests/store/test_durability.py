@@ -135,3 +135,9 @@ def test_what_killed_writers_left_goes_before_anything_is_written(tmp_path: Path
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not left.exists()
+
+
+@pytest.mark.parametrize("verb", ["put", "put_if_absent", "upload"])
+def test_a_file_that_cannot_be_read_is_named_and_not_the_store(verb: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=rf"^cannot read {tmp_path}/gone: No such file"):
+        getattr(open_store(f"file://{tmp_path}/store"), verb)("k", tmp_path / "gone")
