@@ -54,8 +54,12 @@ def what_to_do(record: RunRecord) -> list[str]:
         advice = (
             "mend the value that this line names, in run.toml, in the Secret of its variables, or in the environment."
         )
-    if not (cause or step is not None or record.nodes):  # of a run that is known by its store
-        advice = "the store does not say at which step it failed; its Workflow does, as long as it is there."
+    if not (cause or step is not None or record.nodes):
+        advice = (
+            "no step of it began: mend what Argo says; `argo lint FILE -n NAMESPACE` says it of a file beforehand."
+            if record.namespace and record.message
+            else "the store does not say at which step it failed; its Workflow does, as long as it is there."
+        )
     if not record.checkpoints and not record.outline:
         advice = advice.replace("Go on from the last checkpoint", "Nothing was saved; start it again")
     again = "argosy run run.toml --run-id RUN_ID"

@@ -21,7 +21,8 @@ from argosy.steps.checkpoint.log import CommitLog
 from argosy.steps.claims import ClaimLog, RunClaim
 from argosy.steps.code import unpack
 from argosy.steps.contract.errors import StepError
-from argosy.steps.record.building import COMMAND
+from argosy.steps.record.building import COMMAND, build_record
+from argosy.steps.record.remedy import what_to_do
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
 from argosy.workflows.code import pack
@@ -574,6 +575,13 @@ def test_a_run_of_which_only_the_store_is_left_was_not_stopped_for_that(story, t
     _, out, _ = argosy("explain", f"file://{root}/gpt/runs/gpt-abc12")
     assert "What to do: the store does not say at which step it failed" in out
     assert "start it again" not in out
+
+
+def test_a_workflow_of_which_argo_began_no_step_is_told_so() -> None:
+    """Its advice was to look into the store, which has nothing, for the step that failed, of which there was none."""
+    said = "invalid spec: templates.main.tasks.training failed to resolve {{workflow.parameters.run-id}}"
+    state = {"name": "w", "namespace": "research", "phase": "Failed", "message": said, "annotations": {}, "nodes": []}
+    assert "`argo lint FILE -n research`" in "".join(what_to_do(build_record([], state)))
 
 
 def test_a_quota_that_argos_own_containers_do_not_meet_is_whose_it_is(story, tell, argosy) -> None:
