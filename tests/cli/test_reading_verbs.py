@@ -136,10 +136,12 @@ def test_evidence_beside_the_code_of_a_run_is_no_code_and_takes_none_away(story,
 def test_explain_tells_of_a_supervisor_that_was_lost(story, tell, argosy) -> None:
     tell.begin(story)
     story.at(20.0, "injected", fault="supervisor-kill", step=12, asked="supervisor-kill@step=12")
+    refused = 'main: Error (exit code 75): {"cause":"s3_access","exit_code":75,"message":"write s3://b/x: 403"}'
     for name, began, ended, more in (
         ("train(0)", 4.0, 20.5, {"phase": "Failed", "exitCode": 137, "message": "Error (exit code 137)"}),
         ("train(1)", 21.0, 30.0, {"phase": "Failed", "exitCode": 137, "message": "Error (exit code 137)"}),
-        ("train(2)", 31.0, 90.0, {}),
+        ("train(2)", 31.0, 40.0, {"phase": "Failed", "exitCode": 75, "message": refused}),
+        ("train(3)", 41.0, 90.0, {}),
     ):
         story.node(name, began, ended, templateName="train", **more)
     story.finish("Succeeded", 91.0)
@@ -147,6 +149,8 @@ def test_explain_tells_of_a_supervisor_that_was_lost(story, tell, argosy) -> Non
     assert told == [
         "The supervisor was lost after 16.5 s (exit code 137, on purpose); train (try 2) took over.",
         "The supervisor was lost after 9.0 s (exit code 137); train (try 3) took over.",
+        # Only Argo knew: "so nothing says how it ended" was all that was told.
+        "The supervisor ended: s3_access: write s3://b/x: 403; train (try 4) took over.",
     ]
 
 
