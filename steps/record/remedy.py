@@ -18,6 +18,7 @@ FROM_PYTHON = "TrainingRun(...).run()"
 _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request")
 """How an API server says that it makes no such pod."""
 _BESIDE = re.compile(r"failed quota: .*must specify .*\b(init|wait)\b")
+_LIMIT = re.compile(r"(longer than the specified|exceeded its|exceeded workflow) deadline")
 _NO_ARGOSY = re.compile(r"No module named 'argosy|exec: \"python3?\": executable file not found")
 
 
@@ -79,6 +80,11 @@ def _unnamed(step: StepNode | None) -> str:
         return (
             "the cluster made no pod of it, so it has no log: mend what the message names; `argosy doctor run.toml` "
             "shows it such pods without starting any."
+        )
+    if step is not None and _LIMIT.search(step.message):
+        return (
+            "a time limit of the Workflow or of this step (activeDeadlineSeconds, which the cluster's Argo may set for "
+            "all) ended it: raise that. Go on from the last checkpoint: `argosy run run.toml --run-id RUN_ID`."
         )
     if step is not None and "workflowtaskresults" in step.message:
         return "the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`."

@@ -588,6 +588,16 @@ def test_a_workflow_of_which_argo_began_no_step_is_told_so() -> None:
     assert "`argo lint FILE -n research`" in "".join(what_to_do(build_record([], state)))
 
 
+def test_a_time_limit_of_argos_is_said_to_be_one(story, tell, argosy) -> None:
+    """The advice was a log in which nothing stands."""
+    tell.begin(story)
+    said = "Pod was active on the node longer than the specified deadline"
+    story.node("train", 4.0, 9.2, "Failed", exitCode=143, message=said)
+    story.finish("Failed", 10.0)
+    _, out, _ = argosy("explain")
+    assert "What to do: a time limit of the Workflow or of this step (activeDeadlineSeconds" in out
+
+
 def test_a_quota_that_argos_own_containers_do_not_meet_is_whose_it_is(story, tell, argosy) -> None:
     """The advice was `argosy doctor`, which is not shown these containers."""
     tell.begin(story)
