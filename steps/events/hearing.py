@@ -148,7 +148,9 @@ class Hearing:
         pending, now = admission.journal.note("pending"), admission.now()
         if pending is None or pending["digest"] != found.digest:
             admission.journal.renew("pending", {"digest": found.digest, "since": now})
-            return f"it has just changed; {admission.args.quiet_seconds} s of quiet are needed", False
+            # Since when it rests, only the next look can tell: a copy may keep the times of what it was made from.
+            began = "it is seen for the first time" if pending is None else "it has just changed"
+            return f"{began}; {admission.args.quiet_seconds} s of quiet are needed", False
         rested = now - float(pending["since"])
         text = f"nothing has changed for {rested:.0f} s of {admission.args.quiet_seconds} s"
         return text, rested >= admission.args.quiet_seconds

@@ -18,6 +18,7 @@ FROM_PYTHON = "TrainingRun(...).run()"
 _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request")
 """How an API server says that it makes no such pod."""
 _BESIDE = re.compile(r"failed quota: .*must specify .*\b(init|wait)\b")
+_LIMIT = re.compile(r"(longer than the specified|exceeded its|exceeded workflow) deadline")
 _NO_ARGOSY = re.compile(r"No module named 'argosy|exec: \"python3?\": executable file not found")
 
 
@@ -54,8 +55,12 @@ def what_to_do(record: RunRecord) -> list[str]:
         advice = (
             "mend the value that this line names, in run.toml, in the Secret of its variables, or in the environment."
         )
-    if not (cause or step is not None or record.nodes):  # of a run that is known by its store
-        advice = "the store does not say at which step it failed; its Workflow does, as long as it is there."
+    if not (cause or step is not None or record.nodes):
+        advice = (
+            "no step of it began: mend what Argo says; `argo lint FILE -n NAMESPACE` says it of a file beforehand."
+            if record.namespace and record.message
+            else "the store does not say at which step it failed; its Workflow does, as long as it is there."
+        )
     if not record.checkpoints and not record.outline:
         advice = advice.replace("Go on from the last checkpoint", "Nothing was saved; start it again")
     again = "argosy run run.toml --run-id RUN_ID"
@@ -75,6 +80,11 @@ def _unnamed(step: StepNode | None) -> str:
         return (
             "the cluster made no pod of it, so it has no log: mend what the message names; `argosy doctor run.toml` "
             "shows it such pods without starting any."
+        )
+    if step is not None and _LIMIT.search(step.message):
+        return (
+            "a time limit of the Workflow or of this step (activeDeadlineSeconds, which the cluster's Argo may set for "
+            "all) ended it: raise that. Go on from the last checkpoint: `argosy run run.toml --run-id RUN_ID`."
         )
     if step is not None and "workflowtaskresults" in step.message:
         return "the run's account may not do what Argo needs: `argosy install -n NAMESPACE --apply`."

@@ -1,4 +1,4 @@
-"""The supervisors of a run that were lost: each is a try of the train step that ended without a verdict."""
+"""The supervisors of a run that did not live to see its end: each is a try of the train step that another followed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from argosy.steps.record.wording import duration
 
 
 def supervisors_lost(record: RunRecord) -> list[str]:
-    """Each supervisor that ended without a verdict and was started again: most often nothing else tells of it."""
+    """Each supervisor that was started again, and of which nothing else tells: it ended without a verdict, or for
+    what befell itself and no rank, as a store that takes its keys no more.
+    """
     tries = [node for node in record.nodes if node.template == "train"]
     told = []
+    causes = {each.cause for each in record.restarts}
     for lost, after in pairwise(tries):
-        if lost.phase in ("Failed", "Error") and not lost.cause and lost.ended is not None:
+        if lost.phase not in ("Failed", "Error") or lost.ended is None:
+            continue
+        if lost.cause and lost.cause not in causes:
+            told.append(f"The supervisor ended: {lost.message.rstrip('.')}; {after.name} took over.")
+        elif not lost.cause:
             began, code = lost.began or lost.ended, lost.exit_code
             kills = [each.time for each in record.injected if each.fault == SUPERVISOR_KILL]
             # Times of the engine are whole seconds.

@@ -69,7 +69,11 @@ class Ledger:
                 return
             # An entry of ours in our way is one whose answer was lost: the store failed, and it was there all the same.
             self._read()
-        quote = f"that of workflow {self._began().get('workflow') or self.owner} has begun since"
+        newest, mine = self._began(), self.last("supervisor")
+        name = str(newest.get("workflow") or self.owner)
+        if mine is not None and name == mine.get("workflow") and self.owner != self._uid:
+            name = f"{name} of uid {self.owner}, another of that name (in another namespace, or made anew),"
+        quote = f"that of workflow {name} has begun since"
         raise StepError(Cause.FENCED, "another supervisor owns this run now", quote=quote)
 
     def is_ours(self) -> bool:

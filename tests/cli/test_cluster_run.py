@@ -278,7 +278,7 @@ def test_a_followed_log_that_breaks_off_is_read_on_and_no_line_comes_twice(argos
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("status", "gone", "--kubeconfig", "{kubeconfig}"), "no such workflow in namespace research"),
+        (("status", "gone", "--kubeconfig", "{kubeconfig}"), "no such workflow in namespace research; they are listed"),
         (("status", "gone", "-n", "no", "--kubeconfig", "{kubeconfig}"), "--namespace 'no': the cluster has no such"),
         (("status", "-n", "no", "--kubeconfig", "{kubeconfig}"), "--namespace 'no': the cluster has no such namespace"),
         (("ls", "-n", "no", "--kubeconfig", "{kubeconfig}"), "--namespace 'no': the cluster has no such namespace"),
@@ -293,6 +293,26 @@ def test_what_cannot_be_found_is_said(arguments, said, argosy, tmp_path) -> None
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("stores", [("s3://b/store",), ("s3://b/store", "s3://b/other")])
+def test_one_that_is_gone_is_looked_for_in_the_store_of_the_others(stores, argosy, tmp_path) -> None:
+    """The reader was to fill in STORE_URI and NAME."""
+
+    class Others(FakeApi):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            if not path.endswith("/workflows"):
+                return super().answer(path, query)
+            facts = [{"argosy.dev/run-name": "gpt", "argosy.dev/store-uri": each} for each in stores]
+            made = {"name": "gone", "creationTimestamp": "2026-11-22T16:00:00Z"}
+            return json.dumps({"items": [{"metadata": {**made, "annotations": each}} for each in facts]}).encode()
+
+    with serving(Others(workflow()), tmp_path) as kubeconfig:
+        code, _, err = argosy("status", "gone", "-n", "research", "--kubeconfig", str(kubeconfig))
+        assert code == 2
+        assert err.endswith(": argosy ls s3://b/store\n" if len(stores) == 1 else "storage.uri of its run.toml\n")
+        # Deleted between the list and the look at it, it was shown as one that is pending.
+        assert argosy("top", "-n", "research", "--kubeconfig", str(kubeconfig)) == (0, "no run yet\n", "")
 
 
 WORKFLOW = """

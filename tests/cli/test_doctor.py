@@ -463,10 +463,13 @@ def test_a_queue_whose_cluster_queue_starts_nothing_is_missing(argosy, run: Path
 
 
 def test_rights_that_submit_needs_are_asked_for_one_role_for_each_resource(argosy, run: Path) -> None:
-    denied = (("create", "workflowtemplates"), ("patch", "workflowtemplates"))
+    denied = (("create", "workflowtemplates"), ("patch", "workflowtemplates"), ("delete", "workflows"))
     code, checks = examined(argosy, run, Cluster(denied=denied))
     assert (code, checks["your rights"]["state"]) == (1, "missing")
     assert "--verb=create,patch --resource=workflowtemplates.argoproj.io" in checks["your rights"]["remedy"]
+    # Who could not remove a run was sent here, and heard that nothing was missing.
+    code, checks = examined(argosy, run, Cluster(denied=denied[2:]))
+    assert (code, checks["your rights"]["detail"]) == (1, "you may not delete workflows.argoproj.io")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from argosy.steps.checkpoint.log import CommitLog
 from argosy.steps.claims import ClaimLog, RunClaim
 from argosy.steps.code import unpack
 from argosy.steps.contract.errors import StepError
-from argosy.steps.record.building import COMMAND
+from argosy.steps.record.building import COMMAND, build_record
+from argosy.steps.record.remedy import what_to_do
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
 from argosy.workflows.code import pack
@@ -135,10 +136,12 @@ def test_evidence_beside_the_code_of_a_run_is_no_code_and_takes_none_away(story,
 def test_explain_tells_of_a_supervisor_that_was_lost(story, tell, argosy) -> None:
     tell.begin(story)
     story.at(20.0, "injected", fault="supervisor-kill", step=12, asked="supervisor-kill@step=12")
+    refused = 'main: Error (exit code 75): {"cause":"s3_access","exit_code":75,"message":"write s3://b/x: 403"}'
     for name, began, ended, more in (
         ("train(0)", 4.0, 20.5, {"phase": "Failed", "exitCode": 137, "message": "Error (exit code 137)"}),
         ("train(1)", 21.0, 30.0, {"phase": "Failed", "exitCode": 137, "message": "Error (exit code 137)"}),
-        ("train(2)", 31.0, 90.0, {}),
+        ("train(2)", 31.0, 40.0, {"phase": "Failed", "exitCode": 75, "message": refused}),
+        ("train(3)", 41.0, 90.0, {}),
     ):
         story.node(name, began, ended, templateName="train", **more)
     story.finish("Succeeded", 91.0)
@@ -146,6 +149,8 @@ def test_explain_tells_of_a_supervisor_that_was_lost(story, tell, argosy) -> Non
     assert told == [
         "The supervisor was lost after 16.5 s (exit code 137, on purpose); train (try 2) took over.",
         "The supervisor was lost after 9.0 s (exit code 137); train (try 3) took over.",
+        # Only Argo knew: "so nothing says how it ended" was all that was told.
+        "The supervisor ended: s3_access: write s3://b/x: 403; train (try 4) took over.",
     ]
 
 
@@ -574,6 +579,23 @@ def test_a_run_of_which_only_the_store_is_left_was_not_stopped_for_that(story, t
     _, out, _ = argosy("explain", f"file://{root}/gpt/runs/gpt-abc12")
     assert "What to do: the store does not say at which step it failed" in out
     assert "start it again" not in out
+
+
+def test_a_workflow_of_which_argo_began_no_step_is_told_so() -> None:
+    """Its advice was to look into the store, which has nothing, for the step that failed, of which there was none."""
+    said = "invalid spec: templates.main.tasks.training failed to resolve {{workflow.parameters.run-id}}"
+    state = {"name": "w", "namespace": "research", "phase": "Failed", "message": said, "annotations": {}, "nodes": []}
+    assert "`argo lint FILE -n research`" in "".join(what_to_do(build_record([], state)))
+
+
+def test_a_time_limit_of_argos_is_said_to_be_one(story, tell, argosy) -> None:
+    """The advice was a log in which nothing stands."""
+    tell.begin(story)
+    said = "Pod was active on the node longer than the specified deadline"
+    story.node("train", 4.0, 9.2, "Failed", exitCode=143, message=said)
+    story.finish("Failed", 10.0)
+    _, out, _ = argosy("explain")
+    assert "What to do: a time limit of the Workflow or of this step (activeDeadlineSeconds" in out
 
 
 def test_a_quota_that_argos_own_containers_do_not_meet_is_whose_it_is(story, tell, argosy) -> None:

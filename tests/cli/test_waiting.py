@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from argosy.steps.record.tally import Tally, node_line
 from argosy.steps.record.waiting import waiting_sentence
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.explain import story
+from argosy.workflows.cli.live import PlainScreen, Watch
 from argosy.workflows.cli.status import lines as status
 
 
@@ -112,6 +114,23 @@ def test_a_step_whose_pod_cannot_begin_says_why(message: str, waits: bool) -> No
     state = {"name": "w", "phase": "Running", "annotations": {"argosy.dev/run-name": "r"}, "nodes": [node]}
     said = f" The step admit waits: {message.rstrip('.')}." if waits else ""
     assert headline(build_record([], state)) == "Training has not begun." + said
+
+
+def test_an_image_that_no_node_can_pull_is_told_of_once() -> None:
+    """Two lines came with every try, in turn, as long as it was waited for."""
+    shown = io.StringIO()
+    watch = Watch(PlainScreen(shown))
+    for message in (
+        "ErrImagePull: failed to do request: read udp 10.0.0.1:54924: i/o timeout",
+        'ImagePullBackOff: Back-off pulling image "argosy/step:9"',
+        "ErrImagePull: failed to do request: read udp 10.0.0.1:54337: i/o timeout",
+        'CreateContainerConfigError: secret "s3" not found',
+    ):
+        watch._tell_node({**UNSTARTED, "message": message})
+    assert [line.split()[6].rstrip(":") for line in shown.getvalue().splitlines()] == [
+        "ErrImagePull",
+        "CreateContainerConfigError",
+    ]
 
 
 def test_why_a_try_ended_is_told_until_a_training_has_more_to_say() -> None:

@@ -177,10 +177,13 @@ def test_what_comes_after_the_installation_and_before_the_first_look_is_new(worl
     world.put("new/part-1")
     marker.touch()
     world.installed = first.stat().st_ctime
-    looked = [told(world.hearing().look())]
+    first = world.hearing().look()
+    looked = [told(first)]
     world.clock += 2
     looked.append(told(world.hearing().look()))
     assert looked == ([["waiting"], ["start"]] if on == "quiet" else [["start"], []])
+    if on == "quiet":  # "it has just changed" was said of data that had rested for a week
+        assert first[0].why == "it is seen for the first time; 1 s of quiet are needed"
     (started,) = world.cluster.started.values()
     assert started["dataset-uri"] == world.dataset_uri + ("/new" if on == "marker" else "")
 

@@ -313,6 +313,10 @@ def test_the_later_supervisor_owns_the_ledger(tmp_path: Path) -> None:
     with pytest.raises(StepError) as raised:
         second.append("gang", gang="g3", attempt=3, nnodes=2, excluded=[])
     assert raised.value.quote == "that of workflow again-x7k2p has begun since"
+    Ledger(store, "r/runs/a", "uid-3", "again-x7k2p")  # it was sent to look at itself
+    with pytest.raises(StepError) as raised:
+        third.append("gang", gang="g4", attempt=4, nnodes=2, excluded=[])
+    assert raised.value.quote.startswith("that of workflow again-x7k2p of uid uid-3, another of that name (in another ")
 
 
 class Forgetful(FileStore):

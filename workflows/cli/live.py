@@ -293,6 +293,8 @@ class Watch:
 
     def _tell_node(self, node: dict[str, Any]) -> None:
         why = node.get("message") if node.get("phase") == "Pending" else ""
+        # Tries to pull alternate with pauses, and each names another port of the node's.
+        why = "image" if why and why.startswith(("ErrImagePull", "ImagePullBackOff")) else why
         identity = f"{node.get('id')} {node.get('phase')} {why}"
         if identity not in self._ended_nodes and (line := node_line(node)):
             self._ended_nodes.add(identity)

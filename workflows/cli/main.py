@@ -167,7 +167,7 @@ def _way_in(error: StepError) -> str:
     if error.cause == "config_or_rbac" and (str(error) == "Unauthorized" or "system:anonymous" in str(error)):
         return "; the cluster takes no credentials of the kubeconfig: log in again until `kubectl auth whoami` answers"
     if error.cause == "config_or_rbac" and (denied := NOT_ALLOWED.search(str(error))):
-        what = "; for submit, status, logs and top `argosy doctor` says how"
+        what = "; for submit, status, logs, top, stop and rm `argosy doctor` says how"
         if denied[1] in _INSTALLED:
             what = ", or apply what `argosy install` prints without --apply"
         return f"; whoever administers the cluster may allow it{what}"

@@ -43,6 +43,8 @@ class Row:
     record: RunRecord | None = None
     trouble: str = ""
     """Why nothing is known of its training."""
+    gone: bool = False
+    """Deleted since it was listed."""
 
     def look(self) -> None:
         """Read what is new; a run that has ended stays as it is."""
@@ -58,6 +60,7 @@ class Row:
             self.trouble = ""
         except (StepError, InputError) as error:
             self.trouble = str(error)
+            self.gone = not state and isinstance(error, InputError) and not isinstance(self.run, RunFolder)
         self.record = build_record(self.events, state or {"name": self.run.name}, time.time())
 
     def facts(self, now: float) -> dict[str, Any]:
@@ -161,6 +164,7 @@ class Rows:
         self.shown = [self._known.setdefault(run.command("status", run.name), Row(run)) for run in runs[: self._most]]
         for row in self.shown:
             row.look()
+        self.shown = [row for row in self.shown if not row.gone]
 
     def troubles(self) -> list[str]:
         """What keeps us from knowing more, each once."""

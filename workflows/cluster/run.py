@@ -125,10 +125,13 @@ class ClusterRun:
         found = self.api.get(WORKFLOW, self.name)
         if found is None:
             check_namespace(self.api)
+            others = [each["metadata"].get("annotations") or {} for each in self.api.metadata(WORKFLOW)["items"] or []]
+            stores = {str(each[STORE_URI]) for each in others if STORE_URI in each}
+            only = [shlex.quote(each) for each in stores] if len(stores) == 1 else ["and storage.uri of its run.toml"]
             raise InputError(
                 f"RUN_ID {self.name!r}: no such workflow in namespace {self.api.namespace}; they are listed by: "
-                f"{self.command('top')}; of one that was deleted, a week after its end for example, its store tells: "
-                f"argosy status STORE_URI/NAME/runs/{self.name}"
+                f"{self.command('top')}; one that was deleted, a week after its end for example, is found in its "
+                f"store: argosy ls {only[0]}"
             )
         return found
 

@@ -31,7 +31,7 @@ def open_run_store(
         StoreError: ``s3_access``: nobody here knows any credentials.
     """
     if uri.startswith("file:"):
-        return _folder(uri)
+        return _folder(uri, typed=not workflow)
     take_address(workflow)
     if uri.startswith("s3:") and not os.environ.get("AWS_SKIP_SIGNATURE"):
         _need_keys(uri, workflow, namespace)
@@ -55,10 +55,14 @@ def endpoint_of(workflow: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sorted({(name, value) for name, value in _variables(workflow) if name in ENDPOINT})
 
 
-def _folder(uri: str) -> ObjectStore:
+def _folder(uri: str, *, typed: bool) -> ObjectStore:
     path = unquote(urlsplit(uri).path)
     # A new volume has no store yet; whoever writes to it makes the folder.
     if not os.path.isdir(path) and not os.path.ismount(os.path.dirname(path)):
+        if typed:
+            raise InputError(
+                f"{uri}: there is no folder {path} here; correct it, or mount there the volume that has it"
+            )
         own = min(Path(".argosy/volumes").glob(f"*/{Path(path).name}"), default=None)
         of_here = f"; the store of the runs that were made in this folder is {own.absolute().as_uri()}" if own else ""
         raise InputError(

@@ -71,7 +71,7 @@ def quoted(value: object) -> str:
 
 
 def _field(error: Mapping[str, Any]) -> str:
-    parts = [str(part) for part in error["loc"] if part != "[key]"]
+    parts = [str(part) or '""' for part in error["loc"] if part != "[key]"]  # an empty key, as TOML writes it
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, Refusal) and cause.field:
         parts.append(cause.field)

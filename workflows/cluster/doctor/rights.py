@@ -15,12 +15,14 @@ YOURS = (
     ("argoproj.io", "workflows", "create"),
     ("argoproj.io", "workflows", "get"),
     ("argoproj.io", "workflows", "list"),
+    ("argoproj.io", "workflows", "patch"),
+    ("argoproj.io", "workflows", "delete"),
     ("argoproj.io", "workflowtemplates", "create"),
     ("argoproj.io", "workflowtemplates", "patch"),
     ("", "pods", "list"),
     ("", "pods/log", "get"),
 )
-"""(group, resource, verb) of submit, status, logs and top."""
+"""(group, resource, verb) of submit, status, logs, top, stop and rm."""
 _AUTHORIZATION = "authorization.k8s.io/v1"
 _Rule = tuple[str, Sequence[str], Sequence[str]]
 """Group, resources, verbs."""
@@ -32,7 +34,7 @@ def yours(api: Api) -> Iterator[Check]:
     def look() -> Iterator[Check]:
         denied = [each for each in YOURS if not _allowed(api, "SelfSubjectAccessReview", each, {})]
         if not denied:
-            yield Check("ok", "your rights", "submit, status, logs, top")
+            yield Check("ok", "your rights", "submit, status, logs, top, stop, rm")
         for group, resource in dict.fromkeys(each[:2] for each in denied):
             named = f"{resource}.{group}" if group else resource
             verbs = [each[2] for each in denied if each[:2] == (group, resource)]
