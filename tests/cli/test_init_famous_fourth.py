@@ -40,3 +40,21 @@ def test_a_relative_path_is_not_taken_for_an_absolute_one(argosy, tmp_path) -> N
     )
     code, out, err = argosy("init", "train.py")
     assert (code, 'path = "out"' in out, "not kept" in out) == (0, True, False), out + err
+
+
+@pytest.mark.parametrize(
+    "path", ["os.path.abspath('out')", "os.path.join(os.getcwd(), 'out')", "Path(__file__).resolve().parent / 'out'"]
+)
+def test_an_absolute_path_is_not_taken_for_a_relative_one(argosy, tmp_path, path) -> None:
+    """A script that looks at its folder was refused: it came to no save."""
+    (tmp_path / "train.py").write_text(
+        "import os, torch\n"
+        "from pathlib import Path\n"
+        f"out = {path}\n"
+        "if not os.path.isabs(out):\n"
+        "    raise ValueError(out)\n"
+        "for epoch in range(9):\n"
+        "    torch.save({'model': model.state_dict()}, os.path.join(out, 'last.pt'))\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'path = "out"' in out) == (0, True), out + err
