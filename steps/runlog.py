@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.store.base import UNSERVED, ObjectMissing, ObjectStore
 
@@ -187,7 +188,8 @@ class RunLog:
                 if now >= silent_until:
                     silent_until = now + SILENT_SECONDS
                     clock = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
-                    os.write(2, f"{UNWRITTEN}{clock}: {error}{KEPT}\n".encode())
+                    cause = error.cause if isinstance(error, StepError) else Cause.UNKNOWN
+                    os.write(2, f"{UNWRITTEN}{clock}: {cause}: {error}{KEPT}\n".encode())
 
     def __enter__(self) -> RunLog:
         return self
