@@ -25,19 +25,20 @@ class FilesChanged(Exception):
     """The script wrote to a file while it was copied (or just before): nothing was committed; try again later."""
 
 
-def store_part(part: PartWriter, folder: Path, files: Signature, below: str = "") -> PartRef:
+def store_part(part: PartWriter, folder: Path, files: Signature, below: str = "", *, settled: bool = False) -> PartRef:
     """Copy the files; ``below`` goes before their paths in the store. ``files`` is what they were when they were
-    judged: a rank may have begun to write one of them again since, and have been killed.
+    judged: a rank may have begun to write one of them again since, and have been killed. ``settled``: that was at
+    least :data:`SETTLED_SECONDS` ago, so whatever a file's time says, it is as it was judged while it has that time.
 
     Raises:
-        FilesChanged: a file's inode, size or modification time is another before or after the copy, or it was
-            modified within the last :data:`SETTLED_SECONDS`; nothing counts. InputError: a name that no path can
-            have. StoreError: the store failed.
+        FilesChanged: a file's inode, size or modification time is another before or after the copy, or, not
+            ``settled``, it was modified within the last :data:`SETTLED_SECONDS`; nothing counts. InputError: a name
+            that no path can have. StoreError: the store failed.
     """
     for name, (size, modified_ns, _) in sorted(files.items()):
         if not _storable(name):
             raise InputError(f"checkpoint file {name!r}: {_NAMES}; rename it, or leave it out with include")
-        if 0 <= time.time_ns() - modified_ns < SETTLED_SECONDS * 1e9:
+        if not settled and 0 <= time.time_ns() - modified_ns < SETTLED_SECONDS * 1e9:
             raise FilesChanged(f"{name}: has just been modified; not committed")
         try:
             stored = part.add_file(below + name, folder / name, modified_ns)

@@ -93,7 +93,8 @@ class Gatherer:
         again, touched = sorted(self._since.again), bool(self._since.touched)
         self._reporter.gather(Save(name=name, unit=unit.name, last=last, again=again, touched=touched))
         try:
-            mine = store_part(self._checkpoints.part(name, 0), folder, _without(files, self._of_others), self._below)
+            own = _without(files, self._of_others)
+            mine = store_part(self._checkpoints.part(name, 0), folder, own, self._below, settled=last)
             parts = [mine, *self._gathered(name, go_on)]
             judged = unit.files if self._every else files
             if facts(folder, judged) != judged:  # a rank of another node was still writing
@@ -245,7 +246,7 @@ class Contributor:
         files = _without({**unit.files, **beside}, self._completeness.of_others)
         self._reporter.answer(self._part(save, "storing"))
         part = self._checkpoints.part(save.name, self._assignment.node_rank)
-        stored = store_part(part, self._folder, files, node_prefix(self._assignment.node_rank))
+        stored = store_part(part, self._folder, files, node_prefix(self._assignment.node_rank), settled=ended)
         self._looks = self._looks and not self._since.is_later(save.unit)
         return self._part(save, "given", ref=asdict(stored))
 

@@ -8,7 +8,6 @@ completeness.py for when it is whole, gathering.py for files of several nodes.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 import time
@@ -107,15 +106,6 @@ class FolderWatch:
             StepError: the newest checkpoint is not whole (``finished_without_checkpoint``), or the store failed.
         """
         self.stop()
-        with contextlib.suppress(FilesChanged):  # one whose time lies ahead may be new once more as that is reached
-            return self._commit_end(final, go_on)
-        try:
-            return self._commit_end(final, go_on)
-        except FilesChanged as error:
-            why = f"something still writes to {self._args.checkpoint_path}: {error}"
-            raise _without_checkpoint(f"every rank exited 0, but {why}") from error
-
-    def _commit_end(self, final: bool, go_on: Callable[[], bool]) -> Saved | None:
         found, unit, flaw = self._found_at_end(go_on)
         if unit is None or (self._done.get(unit.name) == self._state(found, unit) and not final):
             if self._asks:
@@ -124,10 +114,11 @@ class FolderWatch:
         flaw = _NO_UNITS if self._every and not unit.name else flaw
         if flaw:
             raise _without_checkpoint(f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}")
-        changed = newest_change({**found.beside, **self._files(found, unit, final)})
-        time.sleep(min(SETTLED_SECONDS, max(0.0, SETTLED_SECONDS - (time.time() - changed))))  # it may lie ahead of us
         try:
             return self._commit(found, unit, final=final, last=True, go_on=go_on)
+        except FilesChanged as error:
+            why = f"something still writes to {self._args.checkpoint_path}: {error}"
+            raise _without_checkpoint(f"every rank exited 0, but {why}") from error
         except GivenUp as error:
             if not final:
                 print(f"argosy: the last checkpoint was not committed: {error}", file=sys.stderr, flush=True)
@@ -244,6 +235,9 @@ class FolderWatch:
         state = self._state(found, unit)
         label = self._labels.label(unit)
         files = self._files(found, unit, final)
+        if last:
+            age = time.time() - newest_change({**found.beside, **files})
+            time.sleep(min(SETTLED_SECONDS, max(0.0, SETTLED_SECONDS - age)))  # it may lie ahead of us
         if self._asks:
             content: Content = {}
             progress = self._labels.progress(unit, label, new=self._done.get(unit.name) != state)
@@ -252,7 +246,7 @@ class FolderWatch:
                 meta=self._labels.meta(content, progress),
             )  # fmt: skip
         else:
-            done, content, progress = self._commit_own(unit, label, files, final=final)
+            done, content, progress = self._commit_own(unit, label, files, final=final, last=last)
         self._done[unit.name] = state
         if done is None:
             return None
@@ -275,12 +269,12 @@ class FolderWatch:
         return done
 
     def _commit_own(
-        self, unit: Unit, label: Label, files: Signature, *, final: bool
+        self, unit: Unit, label: Label, files: Signature, *, final: bool, last: bool
     ) -> tuple[Saved | None, Content, int]:
         """Files that this node alone has; they are committed unless the commit before holds the same bytes."""
         name = self._checkpoints.new_save(self._claim, label.step)
         writer = self._checkpoints.part(name, 0)
-        part, content = store_part(writer, self._folder, files), writer.content()
+        part, content = store_part(writer, self._folder, files, settled=last), writer.content()
         new = self._labels.is_new(content)
         progress = self._labels.progress(unit, label, new=new, content=content)
         if not new and not final:

@@ -93,10 +93,15 @@ class Ages:
         return max(0.0, age if came % _SECOND else age - 1)
 
     def _came(self, name: str) -> int:
-        try:
-            return (self._folder / name).stat().st_ctime_ns
-        except OSError:
-            return 0  # it has gone meanwhile, which the last look at the folder sees
+        """When the file came to its name, or a folder that it lies in was moved there, with files that are old, too."""
+        came = 0
+        with contextlib.suppress(OSError):  # it has gone meanwhile, which the last look at the folder sees
+            came = os.stat(f"{self._folder}/{name}").st_ctime_ns
+            while name := name.rpartition("/")[0]:
+                above = os.stat(f"{self._folder}/{name}")
+                if above.st_ctime_ns > above.st_mtime_ns:  # else it is of what came or went in there
+                    came = max(came, above.st_ctime_ns)
+        return came
 
     def youngest(self, files: Mapping[str, State]) -> float:
         """Of the file that changed last; without files for ever."""

@@ -237,3 +237,21 @@ def test_a_folder_that_only_the_first_start_may_make_is_told_of(argosy, tmp_path
     code, out, err = argosy("init", "train.py")
     said = "line 7 makes out/samples: a restart that finds it there ends with an error: give it exist_ok=True"
     assert (code, said in out) == (0, told), out + err
+
+
+@pytest.mark.parametrize(
+    "path", ["os.path.abspath('out')", "os.path.join(os.getcwd(), 'out')", "Path(__file__).resolve().parent / 'out'"]
+)
+def test_an_absolute_path_is_not_taken_for_a_relative_one(argosy, tmp_path, path) -> None:
+    """A script that looks at its folder was refused: it came to no save."""
+    (tmp_path / "train.py").write_text(
+        "import os, torch\n"
+        "from pathlib import Path\n"
+        f"out = {path}\n"
+        "if not os.path.isabs(out):\n"
+        "    raise ValueError(out)\n"
+        "for epoch in range(9):\n"
+        "    torch.save({'model': model.state_dict()}, os.path.join(out, 'last.pt'))\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'path = "out"' in out) == (0, True), out + err

@@ -130,6 +130,18 @@ def test_files_that_were_written_elsewhere_come_one_after_the_other(tmp_path: Pa
     assert flaw_of(tmp_path / "out", look(tmp_path / "out")) == "it has just changed"
 
 
+def test_folders_that_were_written_elsewhere_come_one_after_the_other(tmp_path: Path) -> None:
+    """A folder that is moved leaves the times of the files in it as they are."""
+    write(tmp_path / "elsewhere/weights/0", "x")
+    (tmp_path / "out/checkpoint-1").mkdir(parents=True)
+    (tmp_path / "elsewhere").rename(tmp_path / "out/checkpoint-1/model")
+    assert flaw_of(tmp_path / "out", look(tmp_path / "out")) == "it has just changed"
+    time.sleep(0.25)
+    found = look(tmp_path / "out")
+    (tmp_path / "out/checkpoint-1/model/weights/lock").touch()
+    assert flaw_of(tmp_path / "out", found, checkpoint_include=("**/0",)) == ""
+
+
 def test_a_file_whose_time_lies_ahead_rests_by_what_is_seen_of_it(tmp_path: Path) -> None:
     args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_mode="opaque", checkpoint_path="out")
     completeness = Completeness(args, tmp_path, [0])

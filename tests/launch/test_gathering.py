@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from argosy.steps.contract.channel import Save
+from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.trouble import Trouble
 from tests.launch.nodes import EVERY, Cluster
 
@@ -26,6 +30,33 @@ def test_a_question_of_another_restart_is_not_answered(cluster: Callable[..., Cl
         else:
             time.sleep(0.4)
             assert gang.nodes[0].reporter.parts(name) == []
+
+
+@pytest.mark.parametrize("touched", [True, False])
+def test_who_gave_its_part_of_the_last_save_has_left(cluster: Callable[..., Cluster], touched: bool) -> None:
+    """A second try asked it in vain until ``checkpoint.timeout`` was over, and called it silent."""
+    gang = cluster(shared=True, nproc=1, checkpoint_timeout_seconds=3)
+    gang.begin()
+    first, second = gang.nodes
+    for node in gang.nodes:
+        node.ranks[0].exit()
+    for rank in (0, 1):
+        path = first.folder / f"checkpoint-10/rank{rank}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"step": 10, "rank": rank}))
+    with ThreadPoolExecutor(1) as pool:
+        end = pool.submit(first.saves.finish, final=True)
+        gang.until(lambda: list(gang.root.glob("store/**/parts/*.json")), "part of the first node")
+        if touched:
+            os.utime(path)
+        second.saves.finish(final=True)
+        second.saves.stop()
+        if touched:
+            with pytest.raises(StepError, match="something still writes to out"):
+                end.result()
+        else:
+            end.result()
+    assert gang.committed() == [10] * (not touched)
 
 
 def test_a_node_answers_when_its_ranks_have_closed_their_files(cluster: Callable[..., Cluster]) -> None:

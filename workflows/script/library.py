@@ -191,7 +191,9 @@ class Library(Builtins):
         return self.lifted(lambda text: folder_of(self.text(text)), *args[:1])
 
     def _fn_isabs(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        return self.text(args[0])[0] == "/" if not self.has_holes(self.text(args[0])[:1]) else Unknown()
+        begin = self.text(args[0])[:1]  # one of :func:`absolute` begins as './out' does, or not any more as a Path
+        known = begin != "." and not self.has_holes(begin) and not isinstance(args[0], PurePosixPath)
+        return begin == "/" if known else Unknown()
 
     def _fn_splitext(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self._with_text(posixpath.splitext, args)
