@@ -174,9 +174,8 @@ class Watch:
         self._away = False
         """Whether the store did not answer: then the end does not wait for it once more."""
         self._store_away, self._unwritten = StoreAway(screen.line), UnwrittenWatch(screen.line)
-        self._disks: tuple[Path, ...] = ()
-        self._full: set[int] = set()
-        """Devices that were told to be full."""
+        self._disks, self._full = tuple[Path, ...](), set[int]()
+        """Folders that are looked at; devices that were told to be full."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
 
@@ -292,10 +291,9 @@ class Watch:
             self._screen.line(harmless(line))
 
     def _tell_node(self, node: dict[str, Any]) -> None:
-        why = node.get("message") if node.get("phase") == "Pending" else ""
-        # Tries to pull alternate with pauses, and each names another port of the node's.
-        why = "image" if why and why.startswith(("ErrImagePull", "ImagePullBackOff")) else why
-        identity = f"{node.get('id')} {node.get('phase')} {why}"
+        why = str(node.get("message") or "") if node.get("phase") == "Pending" else ""
+        pulls = why.startswith(("ErrImagePull", "ImagePullBackOff"))  # these alternate, and each names another port
+        identity = f"{node.get('id')} {node.get('phase')} {'' if pulls else why}"
         if identity not in self._ended_nodes and (line := node_line(node)):
             self._ended_nodes.add(identity)
             if (moment(node, "finishedAt") or self._since) >= self._since:
