@@ -83,22 +83,6 @@ def test_one_node_rank_for_all_pods(launcher: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "ip", "app", "beside", "expected"),
-    [
-        ("other", "None", "trainer", "job", ["REND006"]),
-        ("other", "None", "train", "job", []),
-        ("other", "10.0.0.9", "trainer", "job", []),  # a Service of its own address may be for another file
-        ("other", "None", "$APP", "job", []),
-        ("train", "None", "trainer", "job", []),  # REND004 says it, where ranks talk
-        ("other", "None", "trainer", "", []),  # nothing beside it: the pods are elsewhere
-    ],
-)
-def test_a_service_that_selects_nothing(name: str, ip: str, app: str, beside: str, expected: list[str]) -> None:
-    text = SERVICE.format(name=name, ip=ip, app=app) + (job() if beside else "")
-    assert [each[0] for each in found(text, "REND") if each[0] == "REND006"] == expected
-
-
-@pytest.mark.parametrize(
     ("first", "second", "level"),
     [
         ("a: '3'", "a: '3'", "note"),

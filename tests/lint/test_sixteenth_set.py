@@ -6,19 +6,6 @@ import pytest
 
 from tests.lint.rules_table import found, levels, pod
 
-MEMBER = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: train, labels: {scheduling.x-k8s.io/pod-group: train}}
-spec: {schedulerName: coscheduling, containers: [{name: train, image: r/train:1, command: [python, train.py]}]}
-"""
-GROUP = """\
----
-apiVersion: scheduling.x-k8s.io/v1alpha1
-kind: PodGroup
-metadata: {name: other}
-spec: {minMember: 1}
-"""
 SERVER = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -63,11 +50,6 @@ def test_a_command_that_is_a_text_is_said_once(containers: str) -> None:
 @pytest.mark.parametrize(("uid", "level"), [("", "warning"), (", uid: 1-2", "note")])
 def test_what_a_server_printed_was_shortened(uid: str, level: str) -> None:
     assert levels(DUMP.format(uid=uid), "API005") == [level]
-
-
-@pytest.mark.parametrize(("group", "level"), [("", "note"), (GROUP, "warning")])
-def test_a_group_may_be_applied_beside_the_file(group: str, level: str) -> None:
-    assert levels(MEMBER + group, "GANG004") == [level]
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def warned(text: str, *families: str) -> set[str]:
     return {each[0] for each in found(text, *families) if each[1] != "note"}
 
 
-@pytest.mark.parametrize(("script", "expected"), [("web.py", set()), ("train.py", {"GANG021", "RESTART024"})])
+@pytest.mark.parametrize(("script", "expected"), [("web.py", set()), ("train.py", {"GANG021"})])
 def test_a_launcher_may_start_a_server(script: str, expected: set[str]) -> None:
     assert warned(SERVER.format(script=script), "GANG", "RESTART") == expected
 
@@ -69,7 +69,7 @@ def test_what_is_warned_of_ranks(script: str, more: str, expected: set[str]) -> 
     assert warned(JOBSET.format(script=script, more=more), "GANG", "MEM", "RESTART", "SEC") == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [("XXXX", []), ("hunter2", ["warning"])])
+@pytest.mark.parametrize(("value", "expected"), [("XXXX", []), ("4f1c0e5a", ["warning"])])
 def test_crosses_are_no_key(value: str, expected: list[str]) -> None:
     assert [each[1] for each in found(pod(f"env: [{{name: API_KEY, value: {value}}}]"), "SEC")] == expected
 

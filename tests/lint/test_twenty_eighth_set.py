@@ -119,7 +119,6 @@ def test_mpirun_without_hosts_stays_in_its_pod(hosts: str, gang: bool) -> None:
     text = fill(JOB, "a", fill(SELECTOR, "{}", "4", "4"), "x").replace(
         "image: 'r/x:1'", f"image: 'r/x:1', {fill(MPIRUN, hosts)}"
     )
-    assert ("REND057" in {rule for rule, _ in said(text)}) == gang
     assert ("RESTART001" in {rule for rule, _ in said(text)}) == gang
 
 

@@ -71,17 +71,6 @@ class Bundle(Documents):
         return self._filled.get(id(document.root.yaml), set()) | by_name
 
     @cached_property
-    def _workloads_of_file(self) -> dict[str, list[Workload]]:
-        found: dict[str, list[Workload]] = defaultdict(list)
-        for each in self.workloads:
-            found[each.document.file].append(each)
-        return found
-
-    def workloads_in(self, file: str) -> Sequence[Workload]:
-        """The workloads of a file."""
-        return self._workloads_of_file.get(file, ())
-
-    @cached_property
     def workloads(self) -> list[Workload]:
         """All workloads."""
         return [found for each in self.documents if (found := self.workload(each)) is not None]

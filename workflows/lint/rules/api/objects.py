@@ -100,26 +100,6 @@ def version_of_kind(document: Document) -> Iterator[Problem]:
     )
 
 
-@rule("API023", Level.WARNING, on=Document)
-def subjects(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """A ServiceAccount is named with its namespace where the binding has none."""
-    for each in document.root["subjects"] if document.group == "rbac.authorization.k8s.io" else ():
-        if each["kind"].text != "ServiceAccount" or each["namespace"]:
-            continue
-        name = each["name"].text
-        if document.kind == "ClusterRoleBinding":
-            message = f"the ServiceAccount {name} has no namespace, and the API refuses the ClusterRoleBinding"
-            yield Problem(each, message, "write namespace beside its name")
-            continue
-        others = {found.namespace for found in bundle.named("ServiceAccount", name)} - {document.namespace, ""}
-        if others and not any(found.namespace == document.namespace for found in bundle.named("ServiceAccount", name)):
-            where = " and ".join(sorted(others))
-            message = (
-                f"without a namespace it is the ServiceAccount {name} beside the binding, and {name} is in {where}"
-            )
-            yield Problem(each, message, f"write namespace: {where}", level=Level.WARNING)
-
-
 @rule("API021", Level.ERROR, on=Workload)
 def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """A selector that does not select its own template, or that a Job must not have."""

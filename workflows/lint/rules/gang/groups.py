@@ -18,7 +18,6 @@ _GROUPS: Final = {
     "volcano": "scheduling.volcano.sh",
     "coscheduling": "scheduling.x-k8s.io",
 }
-_MAKES_ITS_OWN: Final = ("volcano", "argo")
 
 
 def _members(group: Document, bundle: Bundle) -> list[Role]:
@@ -30,43 +29,6 @@ def _members(group: Document, bundle: Bundle) -> list[Role]:
         if named is not None and _GROUPS[named[0]] == group.group and same:
             found.append(role)
     return found
-
-
-@rule("GANG004", Level.NOTE, on=Workload)
-def no_group(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """The pods name a group that is not among the files."""
-    seen: set[str] = set()
-    for role in workload.roles:
-        named = group_of(role.pod)
-        if named is None or named[1].open or named[1].text in seen or workload.family in _MAKES_ITS_OWN:
-            continue
-        kind, node = named
-        seen.add(node.text)
-        group = bundle.find("PodGroup", node.text, workload.document)
-        if (
-            node.key == "pod-group.scheduling.sigs.k8s.io/name"
-            and role.pod.labels["pod-group.scheduling.sigs.k8s.io/min-available"]
-        ):
-            continue  # ACK's scheduler makes the group of the two labels
-        if group is None:
-            elsewhere = next(iter(bundle.named("PodGroup", node.text)), None)
-            others = any(each.file == workload.document.file for each in bundle.of_kind("PodGroup"))
-            where = f"in the namespace {elsewhere.namespace}" if elsewhere else "not among the files given"
-            yield Problem(
-                node,
-                f"the PodGroup {node.text!r} is {where}: pods that name a group that does not exist stay Pending, or "
-                "are scheduled one by one",
-                f"add a PodGroup of {_GROUPS[kind]} with this name to the pods' namespace",
-                # Files without any PodGroup may be a part of what is applied.
-                level=Level.WARNING if others and (kind != "native" or workload.family != "jobset") else None,
-            )
-        elif group.group != _GROUPS[kind] and role.pod.spec["schedulerName"].text != "koord-scheduler":
-            yield Problem(
-                node,
-                f"{node.text!r} is a PodGroup of {group.group}, and the pods name one of {_GROUPS[kind]}",
-                f"name it the way {group.group} reads, or make a PodGroup of {_GROUPS[kind]}",
-                level=Level.WARNING if group.group in _GROUPS.values() else None,
-            )
 
 
 @rule("GANG006", Level.NOTE, on=Document)

@@ -52,26 +52,3 @@ def _operators_own(selector: Node) -> bool:
     """Whether it selects by labels that a controller adds to its pods."""
     keys = [*selector["matchLabels"].entries, *(each["key"].text for each in selector["matchExpressions"])]
     return any("/" in key or key in ("job-name", "controller-uid") for key in keys)
-
-
-@rule("GANG030", Level.NOTE, on=Workload)
-def spread(workload: Workload) -> Iterator[Problem]:
-    """DoNotSchedule for a gang; a spread that counts other pods."""
-    for role in _gangs(workload):
-        for each in role.pod.spec["topologySpreadConstraints"]:
-            strict = (each["whenUnsatisfiable"].text or "DoNotSchedule") == "DoNotSchedule"
-            own = selects(each["labelSelector"], role.pod.labels) or _operators_own(each["labelSelector"])
-            if not own and each["labelSelector"]:
-                yield Problem(
-                    each["labelSelector"],
-                    "the spread counts pods with labels that these pods do not have, so it spreads nothing",
-                    "write the labels of the pods' own template",
-                )
-            elif strict and role.pod.gpus and workload.gang:
-                yield Problem(
-                    each["whenUnsatisfiable"] if each["whenUnsatisfiable"] else each,
-                    "DoNotSchedule for a gang: one pod that would make the spread uneven stays Pending, and all wait "
-                    "for it",
-                    "write whenUnsatisfiable: ScheduleAnyway, or ask for the topology by the queue's annotations",
-                    level=Level.NOTE,
-                )

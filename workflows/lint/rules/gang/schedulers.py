@@ -10,7 +10,7 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod_group import group_of
-from argosy.workflows.manifests.queue import all_or_nothing, schedulers
+from argosy.workflows.manifests.queue import all_or_nothing
 from argosy.workflows.manifests.ranks import together
 from argosy.workflows.manifests.workload import Workload
 
@@ -46,22 +46,6 @@ def group_without_scheduler(workload: Workload, bundle: Bundle) -> Iterator[Prob
                 if named[0] == "volcano" and bundle.find("PodGroup", named[1].text, workload.document)
                 else None,
             )
-
-
-@rule("GANG010", Level.NOTE, on=Workload)
-def two_schedulers(workload: Workload) -> Iterator[Problem]:
-    """One group has one scheduler."""
-    names = schedulers(workload)
-    if not workload.gang or len(names) < 2 or workload.family in ("argo", "ray"):
-        return
-    odd = [role for role in workload.roles if not role.pod.spec["schedulerName"]]
-    role = odd[0] if odd else workload.roles[-1]
-    shown = ", ".join(sorted(name or "the default" for name in names))
-    yield Problem(
-        role.pod.spec["schedulerName"],
-        f"the pods of one gang name several schedulers ({shown}): none of them sees all of it",
-        "write the same schedulerName in every template",
-    )
 
 
 @rule("GANG012", Level.WARNING, on=Workload)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
-from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod import GPU_RESOURCES, Container
 from argosy.workflows.manifests.workload import Workload
 
@@ -68,22 +67,6 @@ def ports(workload: Workload) -> Iterator[Problem]:
                 f"{key}: {client} is the port of the Ray client server too: ray start refuses it",
                 "write port: '6379', or leave it out" if key == "port" else "leave it out",
             )
-
-
-@rule("RAY006", Level.WARNING, on=Workload)
-def blocks(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """``ray start --block`` ends when the cluster does: a Job of it never completes."""
-    for role in workload.roles if workload.family == "job" else ():
-        for container in role.pod.containers:
-            commands = bundle.processes(container)
-            last = commands[-1] if commands else None
-            if last is not None and last.program == "ray" and {"start", "--block"} <= set(last.words):
-                yield Problem(
-                    last.node,
-                    "ray start --block does not end while the cluster lives: the Job never completes",
-                    "describe the cluster as a RayJob, which ends with its entrypoint",
-                    inside="--block" if last.in_shell else "",
-                )
 
 
 @rule("RAY003", Level.ERROR, on=Workload)

@@ -9,8 +9,6 @@ from argosy.workflows.lint.finding import Level, Problem
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.launch import Launch
-from argosy.workflows.manifests.launchers import MPI
-from argosy.workflows.manifests.ranks import stays
 from argosy.workflows.manifests.training import named_training
 from argosy.workflows.manifests.workload import Workload
 
@@ -122,27 +120,6 @@ def old_launcher(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
                 "write torchrun, and read LOCAL_RANK in the script",
                 inside="torch.distributed.launch" if each.process.in_shell else "",
             )
-
-
-@rule("REND057", Level.WARNING, on=Workload)
-def started_by_each(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """mpirun, or DeepSpeed's launcher for several nodes, in each of several pods."""
-    if workload.family in ("argo", "pod", "ray", "trainer"):
-        return
-    for each in bundle.launches(workload):
-        over_ssh = each.program == "deepspeed" and each.several_nodes and each.option("no-ssh") is None
-        if not (over_ssh or (each.program in MPI and not stays(each.process))) or (each.role.replicas or 1) < 2:
-            continue
-        text = each.process.node.text if each.process.in_shell else ""
-        if re.search(r"\b(if|case)\b|\[\[? ", text) or not each.container.gpus:
-            continue
-        yield Problem(
-            each.process.node,
-            f"{each.program} starts the ranks of all nodes over ssh, and {each.role.replicas} pods run it: "
-            f"{each.role.replicas} trainings on the same GPUs",
-            "run it in one pod (an MPIJob's launcher), or start the ranks with torchrun in every pod",
-            inside=each.program if each.process.in_shell else "",
-        )
 
 
 @rule("REND015", Level.WARNING, on=Workload)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from argosy.workflows.lint.finding import AddKey, Level, Problem, SetValue
 from argosy.workflows.lint.rule import rule
 from argosy.workflows.manifests.bundle import Bundle
-from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.launch import Launch
 from argosy.workflows.manifests.names import pod_names
 from argosy.workflows.manifests.node import Node
@@ -162,35 +161,6 @@ def other_service(workload: Workload, bundle: Bundle) -> bool:
     beside = any(each.document.file != workload.document.file for each in found)
     roles = [role for role in workload.roles if role.template]
     return beside or any(each.selects(workload, role, bundle) for each in found for role in roles)
-
-
-@rule("REND006", Level.NOTE, on=Document)
-def selects_nothing(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """A Service for pods that the files do not have: a typing error, or pods of another file."""
-    if not document.is_a("Service", ""):
-        return
-    found, near = Service(document), bundle.workloads_in(document.file)
-    if not near or not found.selector.entries or any(value.open for value in found.selector.entries.values()):
-        return
-    named, dialled = bundle.once(("REND006", document.file), lambda: _names_in(near, bundle))
-    if document.name in named:
-        return  # REND004
-    ranks = document.name in dialled
-    selected = (found.selects(each, role, bundle) for each, role in bundle.selected(found.selector))
-    if (found.headless or ranks) and not any(selected):
-        yield Problem(
-            found.selector,
-            f"the Service {document.name} selects none of the pods among the files"
-            + (", and the ranks dial it" if ranks else ""),
-            "write labels that the pod template has, or those that the Job's controller adds",
-        )
-
-
-def _names_in(near: Iterable[Workload], bundle: Bundle) -> tuple[set[str], set[str]]:
-    """Services that pods are named by, and hosts that ranks dial."""
-    named = {each.node.text for workload in near for each in _own_names(workload)}
-    masters = (launch.master for workload in near for launch in talks(workload, bundle))
-    return named, {master[1].host for master in masters if master is not None}
 
 
 def _found(workload: Workload, bundle: Bundle) -> Iterator[tuple[Named, Service]]:

@@ -49,9 +49,12 @@ def cluster_stays(workload: Workload) -> Iterator[Problem]:
         message = "ttlSecondsAfterFinished without shutdownAfterJobFinishes, which current KubeRay refuses"
         yield Problem(ttl, message, "write shutdownAfterJobFinishes: true")
         return
+    asked = [{**each.limits.entries, **each.requests.entries} for pod in workload.pods for each in pod.containers]
+    sample = bool(asked) and not any("/" in name for names in asked for name in names)  # on processors alone
+    meant = node.flag is False or spec["submissionMode"].text == "InteractiveMode"
     yield Problem(
         node,
         "shutdownAfterJobFinishes is not true: the Ray cluster stays, and holds its nodes, when the job has ended",
         "write shutdownAfterJobFinishes: true and ttlSecondsAfterFinished",
-        level=Level.NOTE if node.flag is False or spec["submissionMode"].text == "InteractiveMode" else None,
+        level=Level.NOTE if meant or sample else None,
     )
