@@ -105,7 +105,7 @@ def test_what_a_test_or_a_program_fills_in(value: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "level"),
-    [("train-JOBNAME-ID", {"note"}), ("train-rankN", {"error"}), ("Train", {"error"}), ("train", set())],
+    [("train-JOBNAME-ID", {"note"}), ("train-rankN", {"warning"}), ("Train", {"warning"}), ("train", set())],
 )
 def test_words_in_capitals_are_replaced_by_a_script(name: str, level: set[str]) -> None:
     assert {each[1] for each in found(JOB.format(name=name, script="sleep 5", gpus=1), "API")} == level

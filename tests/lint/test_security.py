@@ -14,7 +14,7 @@ def sec(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("HF_TOKEN", "abcdef", [("SEC016", "warning")]),
+        ("HF_TOKEN", "ab1cd2ef", [("SEC016", "warning")]),
         ("HF_TOKEN", "hf_" + "a1B2" * 9, [("SEC016", "error")]),
         ("ANYTHING", "AKIA" + "ABCDEFGH12345678", [("SEC016", "error")]),
         ("HF_TOKEN", "''", []),
@@ -22,7 +22,7 @@ def sec(text: str) -> list[tuple[str, str]]:
         ("OPENAI_API_KEY", "EMPTY", []),
         ("SECRET_KEY", "SOME_VALUE", []),
         ("SECRET_KEY", "your-secret-key", []),
-        ("OPENAI_API_KEY", "notneeded9", [("SEC016", "warning")]),
+        ("OPENAI_API_KEY", "notneeded9", []),
         ("HF_TOKEN", "$(FROM_SECRET)", []),
         ("HF_TOKEN", "'{{inputs.parameters.t}}'", []),
         ("HF_TOKEN_PATH", "/secrets/token", []),
@@ -30,7 +30,7 @@ def sec(text: str) -> list[tuple[str, str]]:
         ("PAD_TOKEN", "'<pad>'", []),
         ("MAX_TOKENS", "'4096'", []),
         ("TOKENIZERS_PARALLELISM", "'false'", []),
-        ("DB_PASSWORD", "hunter2", [("SEC016", "warning")]),
+        ("DB_PASSWORD", "hunter2", []),
     ],
 )
 def test_secrets_in_variables(name: str, value: str, expected: list[tuple[str, str]]) -> None:
@@ -40,9 +40,9 @@ def test_secrets_in_variables(name: str, value: str, expected: list[tuple[str, s
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ('[sh, -c, "WANDB_API_KEY=abc123 python t.py"]', ["SEC017"]),
+        ('[sh, -c, "WANDB_API_KEY=ab1cd2ef python t.py"]', ["SEC017"]),
         ('[sh, -c, "export WANDB_API_KEY=$KEY; python t.py"]', []),
-        ("[python, t.py, --wandb-api-key, abc123]", ["SEC017"]),
+        ("[python, t.py, --wandb-api-key, ab1cd2ef]", ["SEC017"]),
         ("[python, t.py, --api-key=$(KEY)]", []),
         ("[python, t.py, --max-tokens, '12']", []),
         ("[python, t.py, --eos-token, x]", []),

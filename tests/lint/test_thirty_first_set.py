@@ -12,7 +12,7 @@ from tests.lint.test_twenty_eighth_set import POD, said
     [
         ("--server-tls-secret=server-tls", []),
         ("--client-secret=Ab3xK9qq", [("SEC017", "warning")]),
-        ("--password=server-tls", [("SEC017", "warning")]),
+        ("--password=server-tls", []),
     ],
 )
 def test_an_option_that_names_a_secret(argument: str, expected: list[tuple[str, str]]) -> None:

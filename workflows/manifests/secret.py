@@ -19,18 +19,8 @@ _SHAPES: Final = re.compile(
     r"|xox[abprs]-[\w-]{20,}|sk-[A-Za-z0-9_-]{32,}|nvapi-[\w-]{40,}|AIza[\w-]{35})(?![A-Za-z0-9])"
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|(?<=wandb login )[0-9a-f]{40}"
 )
-_TO_REPLACE: Final = re.compile(
-    r"__\w+__|[A-Z]+(?:_[A-Z]+)+|TOKEN|KEY|SECRET|[Xx*.-]+|(?i:your[-_].*)"
-    r"|(?i:(?:(?:change|me|my|your|some|this|test|demo|example|sample|local|dev|default|guest|user|root|admin|minio|mysql"
-    r"|postgres|redis|mlflow|grafana|airflow|db|api|access|secret|pass|password|token|key|value|string|here)"
-    r"[-_ .@!]*(?:\d{1,4}[-_ .@!]*)?)+)"
-)  # HF_TOKEN: "YOUR_HF_TOKEN", "minio123": what everyone tries first keeps nothing from anyone
-_OBJECT: Final = re.compile(r"[a-z.-]+-(?:secrets?|creds?|credentials|tokens?)")
-"""What a Secret is called, of which an option tells: ``--secret webhook-secret``."""
-_WORDS: Final = re.compile(r"[a-z]+(?:-[a-z]+)+")
-_EMPTY: Final = re.compile(
-    r"true|false|yes|no|none|null|0|1|empty|dummy|unused|no[tn]?[-_ ]?(needed|used|required|set|key)|n/?a|", re.I
-)
+# Words, placeholders and what everyone tries first (minio123) keep nothing from anyone.
+_GENERATED: Final = re.compile(r"(?=\D*\d+\D+\d)(?=.*[A-Za-z])[^\s/$<{][^\s<{$]{7,}")
 
 
 def secret_name(name: str) -> bool:
@@ -50,12 +40,6 @@ def shown(secret: str) -> str:
     return f"{secret[:4]}…"
 
 
-def names_object(option: str, value: str) -> bool:
-    """Whether an option tells which Secret to use: ``--server-tls-secret=server-tls``, words with hyphens."""
-    return option.endswith("-secret") and _WORDS.fullmatch(value) is not None
-
-
-def literal(value: str | None) -> bool:
-    """Whether the value of something that should be secret stands in the file."""
-    empty = value is None or _EMPTY.fullmatch(value) is not None or value.startswith("/")
-    return not empty and _TO_REPLACE.fullmatch(value or "") is None and _OBJECT.fullmatch(value or "") is None
+def generated(value: str | None) -> bool:
+    """Whether a value has the form of one that a machine made: letters between digits, eight characters or more."""
+    return value is not None and _GENERATED.fullmatch(value) is not None

@@ -41,9 +41,9 @@ def _known(document: Document, bundle: Bundle) -> bool:
     return bool(type_of_kind(document.api_version, document.kind)) or bundle.workload(document) is not None
 
 
-@rule("API008", Level.ERROR, on=Document)
+@rule("API008", Level.WARNING, on=Document)
 def object_name(document: Document, bundle: Bundle) -> Iterator[Problem]:
-    """A name that Kubernetes refuses."""
+    """A name that Kubernetes refuses; a warning, for programs, triggers and Kustomize write over it."""
     node = document.metadata["name"]
     if (
         not node.is_scalar

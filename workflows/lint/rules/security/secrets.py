@@ -13,7 +13,7 @@ from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.pod import Container
-from argosy.workflows.manifests.secret import literal, names_object, secret_name, secret_value, shown
+from argosy.workflows.manifests.secret import generated, secret_name, secret_value, shown
 
 _REMEDY = "put it into a Secret and refer to it with valueFrom.secretKeyRef; if it was real, revoke it"
 
@@ -24,7 +24,7 @@ def in_environment(container: Container) -> Iterator[Problem]:
     for item in container.node["env"]:
         value = item["value"]
         live = secret_value(value.text)
-        if value.open or not (live or (secret_name(item["name"].text) and literal(value.text))):
+        if value.open or not (live or (secret_name(item["name"].text) and generated(value.text))):
             continue
         yield Problem(
             value,
@@ -46,7 +46,8 @@ def in_config_map(document: Document) -> Iterator[Problem]:
     for name, value in document.root["data"].entries.items() if document.is_a("ConfigMap", "") else ():
         live = secret_value(value.text)
         # A text of several lines is a file, which may hold what is none.
-        if not value.open and "\n" not in value.text.strip() and (live or (secret_name(name) and literal(value.text))):
+        one_line = not value.open and "\n" not in value.text.strip()
+        if one_line and (live or (secret_name(name) and generated(value.text))):
             message = f"{name} stands in a ConfigMap" + (f" and looks live ({shown(live)})" if live else "")
             yield Problem(value, message, _REMEDY, level=Level.ERROR if live else Level.WARNING)
 
@@ -55,7 +56,7 @@ def _in_runtime_env(node: Node) -> Iterator[Problem]:
     """What Ray sets for the entrypoint."""
     for name, value in re.findall(r"^ +(\w+): *[\"']?([^\s\"'#${<][^\s\"'#]*)", node.text, re.MULTILINE):
         live = secret_value(value)
-        if live or (secret_name(name) and literal(value)):
+        if live or (secret_name(name) and generated(value)):
             level = Level.ERROR if live else Level.WARNING
             message = f"{name} stands in the manifest" + (f" and looks live ({shown(live)})" if live else "")
             yield Problem(node, message, _REMEDY, level=level, inside=f"{name}:")
@@ -67,9 +68,8 @@ def in_command(container: Container, bundle: Bundle) -> Iterator[Problem]:
     seen: set[str] = set()
     for process in bundle.processes(container):
         assigned = [(each.name, each.value or "") for each in process.assignments]
-        options = [(name, value) for name, value in arguments(process) if not names_object(name, value)]
-        for name, value in [*options, *assigned]:
-            if secret_name(name) and _written(value) and name not in seen:
+        for name, value in [*arguments(process), *assigned]:
+            if secret_name(name) and generated(value) and name not in seen:
                 seen.add(name)
                 yield Problem(
                     process.node,
@@ -84,17 +84,13 @@ def in_command(container: Container, bundle: Bundle) -> Iterator[Problem]:
             yield Problem(node, message, _REMEDY, level=Level.ERROR, inside=live)
 
 
-def _written(value: str) -> bool:
-    return literal(value) and not value.startswith(("$", "{{", "<", "-")) and "$(" not in value and "{{" not in value
-
-
 @rule("SEC026", Level.WARNING, on=ArgoWorkflow)
 def in_parameter(workflow: ArgoWorkflow) -> Iterator[Problem]:
     """A workflow's parameters are in its status, in the UI, in the archive."""
     for name, node in workflow.parameters.items():
         value = node["value"]
         live = secret_value(value.text)
-        if live or (secret_name(name) and literal(value.text) and not value.open):
+        if live or (secret_name(name) and generated(value.text) and not value.open):
             yield Problem(
                 value,
                 f"the parameter {name!r} is a secret" + (f" and looks live ({shown(live)})" if live else ""),
