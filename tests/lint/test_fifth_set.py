@@ -149,9 +149,12 @@ def test_a_trigger_of_the_first_sensors_names_a_kind_and_is_no_object() -> None:
     assert "API019" not in {each[0] for each in found(SENSOR, "API")}
 
 
-@pytest.mark.parametrize("name", ["NCCL_TIMEOUT", "NCCL_LL_THRESHOLD", "NCCL_IB_GDR_LEVEL"])
-def test_a_name_that_nccl_does_not_read_fails_nothing(name: str) -> None:
-    assert {each[1] for each in found(pod(f"env: [{{name: {name}, value: '1'}}]"), "NCCL")} == {"warning"}
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("NCCL_TIMEOUT", "warning"), ("NCCL_LL_THRESHOLD", "note"), ("NCCL_IB_GDR_LEVEL", "warning")],
+)
+def test_a_name_that_nccl_does_not_read_fails_nothing(name: str, level: str) -> None:
+    assert {each[1] for each in found(pod(f"env: [{{name: {name}, value: '1'}}]"), "NCCL")} == {level}
 
 
 @pytest.mark.parametrize(("more", "told"), [("", True), (", restartPolicy: OnFailure", False)])

@@ -19,8 +19,12 @@ _GROUP_KEYS: Final = (
     *("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "scheduling.x-k8s.io/pod-group"),
     *("pod-group-name", "kueue.x-k8s.io/pod-group-name"),
 )
-_MEASURES: Final = re.compile(r"(?:^|[/=])(?:all_?|broadcast|gather|hypercube|reduce|scatter|sendrecv)\w*_perf$")
-"""What nccl-tests are called, which somebody watches."""
+_LOOKED_AT: Final = re.compile(
+    r"(?:^|[/=])(?:all_?|broadcast|gather|hypercube|reduce|scatter|sendrecv)\w*_perf\b"
+    r"|(?:^|[-_/.=])(?:smoke|preflight|(?:nccl|gpu|rdma)[-_]?(?:\w+[-_])?tests?)(?:[-_/.:]|$)"
+    r"|sleep[-_](?:forever|inf)"
+)
+"""What tests of a cluster are called: somebody watches them, and nothing is lost with them but a minute."""
 IDLE: Final = {"sleep", "tail", "echo", "nvidia-smi", "rocm-smi"}
 """What a pod does that only holds a GPU, or looks at it."""
 _ELASTIC_BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
@@ -62,14 +66,17 @@ def may_train(workload: Workload, bundle: Bundle) -> bool:
     processes = [process for each in containers for process in bundle.processes(each)]
     if processes and {process.program for process in processes} <= IDLE:
         return False
+    names = [workload.document.name, *(each.name for each in containers)]
     launched = [each.words for each in processes if trains(each.words, each.program)]
-    if launched and all(any(map(_MEASURES.search, words)) for words in launched):
+    if any(map(_LOOKED_AT.search, names)):
+        return False
+    if launched and all(any(map(_LOOKED_AT.search, words)) for words in launched):
         return False
     if workload.family == "other":  # what is started again when it ends serves, unless its script is named a training
         return any(named_training(process.words) for process in processes)
     if workload.family not in ("job", "pod") or workload.gpus != 0:
         return True
-    names = [workload.document.name, *(text for each in containers for text in (each.name, each.image.text))]
+    names += [each.image.text for each in containers]
     if named_training(names) or any(_is_rank(role, bundle) for role in workload.roles):
         return True
     return any(trains(each.words, each.program) for each in processes)

@@ -34,8 +34,9 @@ _PREFIXES: Final = (
 # In a pod these are read by whoever looks for lost speed; in a manifest they are vendors' advice nine times in ten.
 # A site's fabric, its plugins and an image's NCCL are known to who wrote the variable, and not to a manifest's reader.
 _OF_THE_SITE: Final = (
-    *("NCCL004", "NCCL006", "NCCL007", "NCCL011", "NCCL018", "NCCL024", "NCCL029", "NCCL030", "NCCL036"),
-    *("NCCL038", "NCCL051", "TORCH005", "TORCH009"),
+    *("NCCL002", "NCCL004", "NCCL005", "NCCL006", "NCCL007", "NCCL011", "NCCL012", "NCCL017", "NCCL018", "NCCL024"),
+    *("NCCL027", "NCCL029", "NCCL030", "NCCL031", "NCCL036", "NCCL038", "NCCL040", "NCCL043", "NCCL044", "NCCL045"),
+    *("NCCL051", "TORCH005", "TORCH009"),
 )
 _WORST: Final = dict.fromkeys(_OF_THE_SITE, Level.NOTE)
 # With these nothing starts. A name that NCCL ignores fails nothing, and a program of the image may read it.
