@@ -65,15 +65,15 @@ def test_a_server_whose_gpus_may_be_strangers(command: str, gpus: str, level: st
 
 
 @pytest.mark.parametrize(
-    ("variables", "rule", "level"),
+    ("variables", "rule"),
     [
-        ("{name: NCCL_IB_HCA, value: 'rdma0,rdma1'}", "NCCL027", "note"),
-        ("{name: NCCL_IB_HCA, value: mlx5}", "NCCL027", "warning"),
-        ("{name: NCCL_IB_TIMEOUT, value: '23'}", "NCCL031", "note"),
-        ("{name: NCCL_IB_TIMEOUT, value: '25'}", "NCCL031", "warning"),
+        ("{name: NCCL_IB_HCA, value: 'rdma0,rdma1'}", "NCCL027"),
+        ("{name: NCCL_IB_HCA, value: mlx5}", "NCCL027"),
+        ("{name: NCCL_IB_TIMEOUT, value: '23'}", "NCCL031"),
+        ("{name: NCCL_IB_TIMEOUT, value: '25'}", "NCCL031"),
     ],
 )
-def test_a_habit_of_a_site_is_worth_knowing(variables: str, rule: str, level: str) -> None:
+def test_a_habit_of_a_site_is_worth_knowing(variables: str, rule: str) -> None:
     text = f"""\
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
@@ -93,4 +93,4 @@ spec:
               env: [{variables}]
               resources: {{limits: {{nvidia.com/gpu: 8}}}}
 """
-    assert levels(text, rule) == [level]
+    assert levels(text, rule) == ["note"]

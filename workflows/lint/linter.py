@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -111,11 +111,13 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     if problem.drafted:
                         never.add(id(document))
                     causes[_cause(finding, problem.cause, document, bundle)].append(finding)
-    # A version that never was is a draft of another: what the fields of today's want of it is worth no warning.
+    # A version that never was is a draft of another, and two fields that no release has are a fork's: what today's
+    # fields want of them is worth no warning.
+    unknown = Counter(cause[2] for cause in causes if cause[:2] == ("API002", Level.NOTE))
     for cause, found in causes.items():
         joined = _joined(found)
-        draft = cause[2] in never and joined.level is Level.WARNING
-        yield replace(joined, level=Level.NOTE) if draft else joined
+        draft = cause[2] in never or (unknown[cause[2]] > 1 and joined.rule.startswith("API"))
+        yield replace(joined, level=Level.NOTE) if draft and joined.level is Level.WARNING else joined
 
 
 def _lower(level: Level, part: bool) -> Level:

@@ -25,9 +25,11 @@ _TEMPLATE: Final = re.compile(
     r"(?:inputs|outputs|steps|tasks|workflow|item|pod|node|retries|lastRetry|cronworkflow)\b)",
     re.MULTILINE,
 )
-# A word that a script replaces, where only that keeps the line from being YAML: alone, or right behind its key's colon.
+# A word that a script replaces, where only that keeps the line from being YAML: alone, right behind its key's colon, or
+# envsubst's in a mapping in braces.
 _FILLED_IN: Final = re.compile(
-    r"[ \t]*(?:- )?(?:[\w./-]+:)?(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|__\w+__|\$\w+|\$?\{\w+\}|<[\w. -]+>)[ \t]*"
+    r".*\{[^{}]*: *\$\{\w+\}.*"
+    r"|[ \t]*(?:- )?(?:[\w./-]+:)?(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|__\w+__|\$\w+|\$?\{\w+\}|<[\w. -]+>)[ \t]*"
 )
 _OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
 _OF_OBJECTS: Final = ("metadata", "spec", "resources", "patches")

@@ -58,7 +58,14 @@ def nothing(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
         return
     if any(role.pod.spec["schedulingGates"] for role in workload.roles):  # who opens them looks at all pods
         return
-    if with_gpus < 2 or (workload.family == "job" and workload.roles[0].job["completionMode"].text != "Indexed"):
+    # An elastic job starts with what there is, unless its launcher is told another number.
+    fixed = any(each.option("nnodes") is not None for each in bundle.launches(workload))
+    least = None if fixed else workload.spec.at("elasticPolicy.minReplicas").number
+    if (
+        with_gpus < 2
+        or (least or with_gpus) < with_gpus
+        or (workload.family == "job" and workload.roles[0].job["completionMode"].text != "Indexed")
+    ):
         return
     yield Problem(
         workload.document.metadata["name"] or workload.document.root["kind"],

@@ -35,7 +35,8 @@ def versions(workload: Workload) -> Iterator[Problem]:
             )
     for place in ("rayVersion", "rayClusterSpec.rayVersion", "rayClusterConfig.rayVersion"):
         said = workload.spec.at(place)
-        if said and not said.open and head is not None and said.text != head[2]:
+        told = _TAG.fullmatch(said.text)  # who writes the image's tag says its version, too
+        if said and not said.open and head is not None and (told[1] if told else said.text) != head[2]:
             yield Problem(
                 said,
                 f"rayVersion {said.text} and Ray {head[2]} in the head's image: KubeRay prepares the pods for another "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -29,10 +30,11 @@ def _meets_anew(role: Role, bundle: Bundle) -> bool:
 
 
 def _without_nccl(workload: Workload, role: Role) -> bool:
-    """Whether the ranks talk by gloo: its connections break, so that all fail, are started again and meet anew."""
+    """Whether the ranks talk by gloo or MPI: connections break, so that all fail, are started again and meet anew."""
     words = " ".join(node.text for each in role.pod.containers for node in each.argv)
     told = " ".join(node.text for each in role.pod.containers for node in each.node["env"].walk())
-    return "nccl" not in words and ("gloo" in words or (workload.gpus == 0 and "nccl" not in told.lower()))
+    other = re.search(r"gloo|backend[= ]mpi", words) is not None
+    return "nccl" not in words and (other or (workload.gpus == 0 and "nccl" not in told.lower()))
 
 
 def _in_place(workload: Workload) -> bool:
