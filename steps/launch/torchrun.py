@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -13,11 +12,13 @@ from pathlib import Path
 from typing import IO, Final
 
 from argosy.steps.child_python import die_with_parent
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.errors import StepError
 from argosy.steps.launch.agent import PYTHON, TAIL_LINES, Agent, pass_on, shim
 from argosy.steps.launch.environment import standby_environment
 from argosy.steps.launch.forked import Forked
-from argosy.steps.launch.wire import listen
+from argosy.steps.launch.wire import SOCKET_NAME, listen
 from argosy.steps.paths import resolve
 
 _FOLDER: Final = "/argosy/tmp/standby"
@@ -89,7 +90,8 @@ class Torchrun(Agent):
     def next(self) -> Agent:
         """One that stood by for hours may have ended meanwhile, for memory for example; then there is another."""
         preload = self._standby.preload
-        if self._standby.process.poll() is not None:
+        if self._standby.process.poll() is not None or not (self._standby.folder / SOCKET_NAME).exists():
+            self._standby.process.kill()  # nobody reaches one whose folder a script cleaned
             return Torchrun(self._nproc, preload)
         self.tail.clear()
         return Torchrun(self._nproc, preload, self._standby)
@@ -99,12 +101,24 @@ class Torchrun(Agent):
         return {self._standby.process.pid}
 
     def begin(self, assignment: Assignment, command: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
-        """A standby that could not even import torch has ended by now: :meth:`poll` and ``tail`` tell."""
+        """A standby that could not even import torch has ended by now: :meth:`poll` and ``tail`` tell.
+
+        Raises:
+            StepError: it lives, and nobody reaches it; the next restart has another.
+        """
         argv = _arguments(assignment, self._nproc, command)
         ours, theirs = os.pipe()
-        with contextlib.suppress(OSError):
-            order = {"run": "torchrun", "argv": argv, "env": dict(environ), "cwd": str(folder)}
+        order = {"run": "torchrun", "argv": argv, "env": dict(environ), "cwd": str(folder)}
+        try:
             self._agent = Forked(self._standby.folder, order, {2: theirs})
+        except OSError as error:
+            if self._standby.process.poll() is None:
+                os.close(ours)
+                os.close(theirs)
+                self._standby.process.kill()
+                where = f"its socket in {self._standby.folder} is not there ({error})"
+                text = f"torchrun cannot be started, {where}: does the script clean its temporary folder?"
+                raise StepError(Cause.UNKNOWN, text, quote=text) from error
         os.close(theirs)
         self._reader = self._standby.read(os.fdopen(ours, "rb"))
 

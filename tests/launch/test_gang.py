@@ -152,6 +152,39 @@ def test_torch_is_imported_once_a_pod_and_again_when_what_stood_by_was_killed(ma
     assert gang.exit_codes() == [75]
 
 
+def test_a_script_that_cleans_its_temporary_folder_does_not_end_restarts(make_gang: Callable[[int], Gang]) -> None:
+    """The agents' socket lies there: the next restart's ranks never came, and nobody said why."""
+    gang = make_gang(1)
+    write(gang, HANGS)
+    gang.start(script="train.py", nproc_per_node=1)
+
+    def clean() -> None:
+        (found,) = gang.folder.rglob("standby/ranks.sock")
+        found.unlink()
+
+    def begin(restart: int) -> list[str]:
+        gang.reports.clear()
+        gang.assign(restart)
+        gang.until(lambda: bool(gang.steps() or gang.errors()), 60, "steps, or an error")
+        return [error["message"] for error in gang.errors()]
+
+    def stop() -> None:
+        gang.order("stop", root={"cause": "unknown"})
+        gang.until(lambda: bool(gang.channel.check_ins()), 30, "check-in")
+
+    assert begin(0) == []
+    clean()
+    stop()
+    assert begin(1) == []
+    stop()
+    clean()  # when the next agent stands by already
+    assert "does the script clean its temporary folder?" in begin(2)[0]
+    stop()
+    assert begin(3) == []
+    gang.order("exit", 75)
+    assert gang.exit_codes() == [75]
+
+
 SAVES_ON_SIGTERM = """
 import os, pathlib, signal, sys, time
 out = pathlib.Path("out"); out.mkdir(exist_ok=True)
