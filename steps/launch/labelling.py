@@ -67,8 +67,10 @@ class Labelling:
                 began = min([time.time(), *(state[1] / 1e9 for state in unit.files.values() if state[1] not in old)])
             self._seen[unit.name] = (dict(unit.files), began, changed)
 
-    def label(self, unit: Unit) -> Label:
-        """The step of these files."""
+    def label(self, unit: Unit, *, final: bool = False) -> Label:
+        """The step of these files; ``final``: every rank has ended, no more is told."""
+        if final and (label := self._clock.at_the_end(file_step(self._folder, unit, self._globs))) is not None:
+            return label
         if self._committed == (unit.name, unit.files):
             return self._label
         self.look([unit])

@@ -233,7 +233,7 @@ class FolderWatch:
         """None: this content is committed already, and need not be final."""
         began = time.monotonic()
         state = self._state(found, unit)
-        label = self._labels.label(unit)
+        label = self._labels.label(unit, final=final)
         files = self._files(found, unit, final)
         if last:
             age = time.time() - newest_change({**found.beside, **files})

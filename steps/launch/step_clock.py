@@ -111,6 +111,17 @@ class StepClock:
             return Label(known.epoch, "file", told, relative)
         return Label(self.last + 1, "count", told, relative)
 
+    def at_the_end(self, known: FileStep) -> Label | None:
+        """Of the step told last, where the files name it as their epoch, or the next: it may have been read after they
+        were written. While more may come it could be the next one's, of a script that counts what it prints from 0.
+        """
+        word = self._words[-1] if self._words else None
+        if word is None or known.step is not None or known.epoch is None or word.step < self.last:
+            return None
+        if known.epoch - word.step not in (0, 1) or not self._believed(word):
+            return None
+        return Label(word.step, "print", word.step, word.relative)
+
     def _counts_alike(self, step: int, nearest: Word, began: float, changed: float) -> bool:
         """Whether the words count as the files do: the nearest word is not further from ``step`` than two of them lie
         apart, or that very number was told about then, for words of quick steps are read in bursts.

@@ -42,6 +42,13 @@ def test_where_only_a_run_could_tell_its_own_calls_are_shown(read) -> None:
     assert 'resume_args = ["--ckpt", "{newest}"]' in said
 
 
+def test_what_is_loaded_is_not_what_is_written_below_under_the_same_name(read) -> None:
+    script = "p.add_argument('--resume', action='store_true')\na = p.parse_args()\npath = os.path.join('w', 's.pkl')\n"
+    script += "if a.resume:\n    with open(path, 'rb') as f:\n        n = pickle.load(f)\n"
+    code, _, said = read(f"{script}with open(path + '.tmp', 'wb') as f:\n    pickle.dump(n, f)\n")
+    assert (code, "loads path, only if a.resume (--resume is not given)" in said) == (2, True), said
+
+
 KINDS = {
     "a pickle that is all it saves": (
         "args = p.parse_args()\nwith open(f'w/net-{n:06d}.pkl', 'wb') as f:\n    pickle.dump(net, f)\n",

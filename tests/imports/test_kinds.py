@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -304,6 +305,12 @@ def test_what_cannot_be_imported_is_refused_with_the_reason(imported: Imported, 
         imported(manifest)
 
 
+def test_a_script_is_no_template(imported: Imported, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text('state = {"epoch": 0, "w": ones(4): 1}\n')
+    with pytest.raises(InputError, match=r"no manifest .* name a file of YAML"):
+        imported(tmp_path / "train.py")
+
+
 def test_a_variable_of_all_replicas_is_told_by_its_name(imported: Imported) -> None:
     shared = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     master = {"replicas": 1, "container": {"env": [{"name": "ONLY", "value": "x"}, *shared]}}
@@ -324,8 +331,9 @@ def test_what_only_the_ray_head_has_is_told(imported: Imported) -> None:
         "headGroupSpec": {"template": pod(volumeMounts=mounts, env=env)},
         "workerGroupSpecs": [{"groupName": "g", "replicas": 2, "template": pod()}],
     }
-    spec = {"entrypoint": "python /code/train.py", "rayClusterSpec": cluster}
+    spec = {"entrypoint": "python /code/train.py", "rayClusterSpec": cluster, "runtimeEnvYAML": "working_dir: s3://b/c"}
     _, account = imported({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}, "spec": spec})
     where = "spec.rayClusterSpec.headGroupSpec.template.spec.containers[0]"
     assert account.fates_in(f"{where}.env[0]") == {"by hand"}
     assert account.fates_in(f"{where}.volumeMounts[0]") == {"by hand"}
+    assert "build its working_dir" in account.text_of("spec.runtimeEnvYAML", 0)

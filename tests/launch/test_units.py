@@ -214,6 +214,28 @@ def test_a_save_that_names_its_epoch_is_of_its_end(epoch: int, words: list[tuple
     assert clock.label(FileStep(None, epoch, "file"), 200.0, 201.0).step == expected
 
 
+@pytest.mark.parametrize(
+    ("epoch", "words", "final", "expected"),
+    [
+        (40, [39, 40], True, 40),  # its last line was read after its last save, and the final commit was of step 39
+        (40, [39, 40], False, 39),
+        (40, [38, 39], True, 39),  # it prints from 0
+        (30, [39, 40], True, 39),  # the best one's, not written at the end
+    ],
+)
+def test_the_last_save_is_of_the_step_told_last(
+    tmp_path: Path, epoch: int, words: list[int], final: bool, expected: int
+) -> None:
+    pickled(tmp_path / "state.pt", {"epoch": epoch})
+    unit, now = Unit("", signature(tmp_path, ()), None), time.time()
+    labels = Labelling(tmp_path, None)
+    for step, when in zip(words, (now - 0.1, now + 0.08), strict=True):
+        labels.tell(Word(step, when), anew=False)
+    mid = labels.label(unit)
+    labels.committed(unit, mid, {"state.pt": "x"}, 1)
+    assert (mid.step, labels.label(unit, final=final).step) == (words[0], expected)
+
+
 def test_a_first_file_that_bears_a_number_may_tell_its_step(tmp_path: Path) -> None:
     """It was taken for the step that was printed while the file was written."""
     (tmp_path / "state_000020.npz").write_bytes(b"x")

@@ -294,7 +294,7 @@ def _working_dir(container: Container, draft: Draft, account: Account) -> None:
     if script and not script.startswith("/") and not draft.get("working_dir"):
         draft.put("working_dir", _GUESS)
         draft.note("working_dir", "a guess: the image's WORKDIR, where the script lies")
-        why = f"{script!r} lies in the image's WORKDIR, which no manifest says: {_GUESS} is a guess"
+        why = f"{script!r} is relative to the image's WORKDIR, which no manifest says: {_GUESS} is a guess"
         account.advise(container.node, why, "working_dir")
     if not draft.get("working_dir", "/").startswith("/"):
         draft.drop("working_dir")

@@ -124,9 +124,11 @@ def _read_documents(source: SourceFile) -> None:
         wrong.append(_not_yaml(error, source.text))
     first = next((each for each in wrong if each.rule == "YAML001"), None)
     other = Path(source.name).suffix not in ("", *SUFFIXES)
-    if first and (first.harmless or other or _is_template(source.text, first.line)):
-        what = f"a template, not a manifest ({first.message.removeprefix('is not YAML: ')})"
-        remedy = "render it first, as helm template CHART does, and name what comes out, or - for a pipe"
+    template = first and (first.harmless or _is_template(source.text, first.line))
+    if first and (template or other):
+        what = f"{'a template, not a' if template else 'no'} manifest ({first.message.removeprefix('is not YAML: ')})"
+        render = "render it first, as helm template CHART does, and name what comes out, or - for a pipe"
+        remedy = render if template else "name a file of YAML or JSON, or what writes one and - for a pipe"
         wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
     elif first and (
         _LEFT_OUT.search(source.text) or any(map(_LEFT_OUT_HERE.fullmatch, _near(source.text, first.line)))

@@ -112,7 +112,7 @@ def _seen(call: ast.Call, target: ast.expr, source: Source, values: Values) -> S
     if isinstance(target, ast.Call) and last_name(target.func) == "open":
         target = target.func.value if isinstance(target.func, ast.Attribute) else target.args[0]
     origins = [each for each in values.bindings.origins(target) if not isinstance(each, ast.Constant)]
-    named = (each for each in (target, *origins) if _is_named(_shape(each, values)))
+    named = (each for each in (*origins, target) if _is_named(_shape(each, values)))
     shown = next(named, origins[0] if origins else target)
     kind = source.class_of(call)
     made = next((one for one in source.calls if kind is not None and last_name(one.func) == kind.name), None)
@@ -152,8 +152,8 @@ def _shape(node: ast.expr, values: Values, depth: int = _DEEPEST) -> str:
     if isinstance(node, ast.Call) and last_name(node.func) in ("str", "Path") and node.args:
         return _shape(node.args[0], values, depth)
     if isinstance(node, ast.Name) and depth:
-        made = [each for each in values.bindings.origins(node) if not isinstance(each, ast.Constant)]
-        return _shape(made[0], values, depth - 1) if len(made) == 1 else "*"
+        made = {each for each in values.bindings.origins(node) if not isinstance(each, ast.Constant)}
+        return _shape(made.pop(), values, depth - 1) if len(made) == 1 else "*"
     return (values.conditions.flag(key_of(node)) or "*") if isinstance(node, ast.Attribute) else "*"
 
 

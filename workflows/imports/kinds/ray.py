@@ -15,7 +15,7 @@ _RAY = (
     '(TorchTrainer), write gang.launcher = "ray" and leave gang.nproc_per_node out'
 )
 _HEAD = "no Ray runs while the ranks do: the RayJob's head is the gang's first node, made as the others are"
-_RUNTIME = "no Ray is started: build pip packages into the image, write env_vars into [env]"
+_RUNTIME = "no Ray is started: build its working_dir and pip packages into the image, write env_vars into [env]"
 
 
 def ray(workload: Workload, bundle: Bundle, account: Account) -> Source:
