@@ -7,6 +7,7 @@ Un-commit first (root), then data: a kill between leaves data that the next prun
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Collection, Iterable, Iterator
 
@@ -113,7 +114,7 @@ class Pruner:
                     uploads.abort(self._store, upload)
         except StoreError as error:
             # Not every identity may list uploads, and not every S3 can: training does not depend on it.
-            print(f"argosy: {error}; a lifecycle rule of the bucket can abort them", file=sys.stderr)
+            _say(f"{error}; a lifecycle rule of the bucket can abort them")
 
     def _root_is_dead(self, digest: str, writer: LogWriter) -> bool:
         try:
@@ -126,6 +127,12 @@ class Pruner:
     def _digests(self) -> Iterator[str]:
         for info in self._store.list(joined(self._prefix, "manifests")):
             yield info.key.rsplit("/", 1)[-1].removesuffix(".json")
+
+
+@functools.lru_cache(maxsize=16)
+def _say(text: str) -> None:
+    """Once: there is a prune after each save."""
+    print(f"argosy: {text}", file=sys.stderr, flush=True)
 
 
 def save_is_dead(name: str, writer: LogWriter) -> bool:
