@@ -12,6 +12,7 @@ import pytest
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Report
+from argosy.steps.contract.injection import CANNOT_EXIT
 from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.building import build_record
 from argosy.steps.record.restarts import restarts_of
@@ -25,7 +26,7 @@ from argosy.steps.store import open_store
 from argosy.steps.store.leaving import LeavableStore
 from argosy.steps.supervisor.record import Record
 from argosy.workflows.cli.explain import story as explained
-from argosy.workflows.cli.run import exit_code
+from argosy.workflows.cli.run import exit_code, not_injected
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.status import lines as status
 from argosy.workflows.cli.top import COLUMNS, Row
@@ -1002,3 +1003,14 @@ def test_pods_whose_clock_is_ahead_by_more_than_the_run_have_written_its_log(sto
     story.steps(1, 0, 1, 3, 1002.0, 1.0)
     story.node("train" if trained else "admit", 1.0, 9.0)
     assert headline(story.record("Succeeded", 10.0)).startswith(reached)
+
+
+def test_what_did_not_happen_has_each_its_own_reason(story) -> None:
+    """That its script does not call argosy.report was said of a kill, too."""
+    quote = f"{CANNOT_EXIT} in rank 0: its script does not call argosy.report; inject kill instead"
+    story.at(1.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.at(2.0, "restart_ended", attempt=1, restart=0, cause="launcher_usage", quote=quote, last_step=3)
+    assert not_injected(story.record("Failed"), ("exit:rank=0,code=9@step=3", "kill:rank=0@step=20")) == [
+        "exit:rank=0,code=9@step=3 did not happen: its script does not call argosy.report",
+        "kill:rank=0@step=20 did not happen: its step, time or phase never came",
+    ]

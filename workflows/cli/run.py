@@ -257,7 +257,7 @@ def _conclude(folder: RunFolder, request: Request, *, away: bool = False) -> int
         say(f"warning: what the run's store has of it is missing here: {unread}", err=True)
     words = last_words(folder, record)
     report = write(record, folder.report, words)
-    for text in _not_injected(record, request.inject):
+    for text in not_injected(record, request.inject):
         click.echo(f"warning: --inject {text}", err=True)
     if request.as_json:
         emit(summary(record, str(report)))
@@ -271,15 +271,15 @@ def _conclude(folder: RunFolder, request: Request, *, away: bool = False) -> int
     return exit_code(record)
 
 
-def _not_injected(record: RunRecord, wanted: tuple[str, ...]) -> list[str]:
+def not_injected(record: RunRecord, wanted: tuple[str, ...]) -> list[str]:
     """Faults that were asked for and did not happen: a test of nothing must not look like a test that was passed."""
     from argosy.steps.contract.injection import CANNOT_EXIT, parse
 
     happened = [fault.asked for fault in record.injected]
-    left = [text for text in wanted if parse(text).text not in happened]
+    left = [each for each in map(parse, wanted) if each.text not in happened]
     unable = any(each.quote.startswith(CANNOT_EXIT) for each in record.restarts)
-    why = "its script does not call argosy.report" if unable else "its step, time or phase never came"
-    return [f"{text} did not happen: {why}" for text in left]
+    why = ("its step, time or phase never came", "its script does not call argosy.report")
+    return [f"{each.text} did not happen: {why[unable and each.fault == 'exit']}" for each in left]
 
 
 def exit_code(record: RunRecord) -> int:
