@@ -14,50 +14,13 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.manifests.composing import TooMuch, children, compose
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node, Origin, unquoted
+from argosy.workflows.manifests.unreadable import Unreadable, not_yaml, what_else
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 LARGEST: Final = 8 << 20
 """Bytes of one file: a CRD is below 2 MiB, and whoever lints a dump of a cluster splits it."""
-# What another program fills in before anybody applies the file: Helm, Jinja, sed, envsubst on a line of its own. Argo's
-# own variables are no such thing: Argo, too, reads YAML first.
-_TEMPLATE: Final = re.compile(
-    r"\{%|<%|(?<!\S)[\"']?([@%])\1?[A-Za-z]\w*\1|^\s*\$\{\w+\}\s*$|\{\{(?!-?\s*[=\"']?\s*"
-    r"(?:inputs|outputs|steps|tasks|workflow|item|pod|node|retries|lastRetry|cronworkflow)\b)",
-    re.MULTILINE,
-)
-# A word that a script replaces, where only that keeps the line from being YAML: alone, right behind its key's colon, or
-# envsubst's in a mapping in braces.
-_FILLED_IN: Final = re.compile(
-    r".*\{[^{}]*: *\$\{\w+\}.*"
-    r"|[ \t]*(?:- )?(?:[\w./-]+:)?(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|__\w+__|\$\w+|\$?\{\w+\}|<[\w. -]+>)[ \t]*"
-)
-_OBJECT: Final = re.compile(r"^[ \t\"'{-]*(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
 _OF_OBJECTS: Final = ("metadata", "spec", "resources", "patches")
 """A chart's values may have a kind, too; a Kustomization may have no version."""
-# A shell's or Python's text around a manifest, as a page's blocks have it: its first line is no key and no item.
-_OTHER_LANGUAGE: Final = re.compile(
-    r"(?:[ \t]*(?:#.*)?\n)*(?:%%|--- \S.*\n\+\+\+ |(?!---|- |[\s{%\"'&!?#:]|[\w./-]+[ \t]*:)\S)"  # and a difference
-)
-# What the author of a page left out.
-_LEFT_OUT: Final = re.compile(r"^[ \t]*(?:- )?[\[(<]?[ \t]*(?:\.{3,}|…)[ \t]*[\])>]?[ \t]*(?:#.*)?$", re.MULTILINE)
-# The same in words or down the page, which says it only where the file stops being YAML.
-_LEFT_OUT_HERE: Final = re.compile(r"[ \t]*(?:[.:]|[^:#]*\b(?:omitted|snip(?:ped)?|truncated|and so on)\b[^:]*)[ \t]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A place in a file that is not YAML, or not what Kubernetes takes.
-
-    ``harmless``: whoever applies the file may know of it; ``lossless``: what stands there says nothing else either way.
-    """
-
-    rule: str
-    line: int
-    column: int
-    message: str
-    remedy: str
-    harmless: bool = False
-    lossless: bool = False
 
 
 @dataclass(slots=True)
@@ -121,42 +84,12 @@ def _read_documents(source: SourceFile) -> None:
             wrong.extend(_wrong_keys(composed, set()))
             source.documents.extend(_objects(root, index, source.text))
     except yaml.YAMLError as error:
-        wrong.append(_not_yaml(error, source.text))
+        wrong.append(not_yaml(error, source.text))
     first = next((each for each in wrong if each.rule == "YAML001"), None)
-    other = Path(source.name).suffix not in ("", *SUFFIXES)
-    template = first and (first.harmless or _is_template(source.text, first.line))
-    if first and (template or other):
-        what = f"{'a template, not a' if template else 'no'} manifest ({first.message.removeprefix('is not YAML: ')})"
-        render = "render it first, as helm template CHART does, and name what comes out, or - for a pipe"
-        remedy = render if template else "name a file of YAML or JSON, or what writes one and - for a pipe"
-        wrong = [Unreadable("YAML001", first.line, first.column, what, remedy, harmless=True)]
-    elif first and (
-        _LEFT_OUT.search(source.text) or any(map(_LEFT_OUT_HERE.fullmatch, _near(source.text, first.line)))
-    ):
-        what = f"not whole: something was left out ({first.message.removeprefix('is not YAML: ')})"
-        wrong = [Unreadable("YAML001", first.line, first.column, what, "write what was left out", harmless=True)]
-    elif first and (
-        _OTHER_LANGUAGE.match(source.text)
-        or not _OBJECT.search(source.text)
-        or source.text.split("\n")[first.line - 1].lstrip().startswith("```")  # a block's end: its page goes on
-    ):
-        wrong = [replace(first, harmless=True)]
-        if _OTHER_LANGUAGE.match(source.text):
-            what = f"not a manifest, but text around one ({first.message.removeprefix('is not YAML: ')})"
-            wrong = [
-                replace(first, harmless=True, message=what, remedy="lint what the text applies, or the files alone")
-            ]
+    if first is not None:
+        named = Path(source.name).suffix in ("", *SUFFIXES)
+        wrong = [other] if (other := what_else(first, source.text, named=named)) else wrong
     source.unreadable.extend(wrong)
-
-
-def _is_template(text: str, line: int) -> bool:
-    """Whether another program fills the file in; a word in capitals counts only where the file stops being YAML."""
-    return _TEMPLATE.search(text) is not None or any(map(_FILLED_IN.fullmatch, _near(text, line)))
-
-
-def _near(text: str, line: int) -> list[str]:
-    """The line where it stops being YAML, and the one before: a parser sees a fault when it is behind it."""
-    return text.split("\n")[max(0, line - 2) : line]
 
 
 def _objects(root: Node, index: int, text: str) -> Iterator[Document]:
@@ -287,16 +220,3 @@ def _holds(whole: yaml.Node, part: yaml.Node) -> bool:
 
 def _is_scalar(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode)
-
-
-def _not_yaml(error: yaml.YAMLError, text: str) -> Unreadable:
-    mark = getattr(error, "problem_mark", None)
-    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-    if line > text.rstrip().count("\n") + 1:  # the end of the file: point at its last line instead
-        line, column = text.rstrip().count("\n") + 1, 1
-    what = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
-    if any("\t" in each for each in text.split("\n")[line - 1 : line]):
-        what = "a tab where YAML wants spaces"
-    elif any("\u00a0" in each[: len(each) - len(each.lstrip())] for each in text.split("\n")[line - 2 : line]):
-        what = "a no-break space where YAML wants spaces"
-    return Unreadable("YAML001", line, column, f"is not YAML: {what}", "mend the line, or the one before it")
