@@ -213,6 +213,7 @@ def test_a_flag_whose_default_is_computed_is_named_where_that_lies_outside(argos
 
 MADE = """\
 import os, torch
+from absl import app
 from pathlib import Path
 def mkdir(path):
     if not os.path.exists(path):
@@ -220,9 +221,12 @@ def mkdir(path):
 def train():
     %s
     for epoch in range(9):
+        model.train()
         torch.save(model.state_dict(), "out/last.pt")
-if __name__ == "__main__":
+def main(argv):
     train()
+if __name__ == "__main__":
+    app.run(main)
 """
 
 
@@ -235,7 +239,7 @@ if __name__ == "__main__":
 def test_a_folder_that_only_the_first_start_may_make_is_told_of(argosy, tmp_path, line, told) -> None:
     (tmp_path / "train.py").write_text(MADE % line)
     code, out, err = argosy("init", "train.py")
-    said = "line 7 makes out/samples: a restart that finds it there ends with an error: give it exist_ok=True"
+    said = "line 8 makes out/samples: a restart that finds it there ends with an error: give it exist_ok=True"
     assert (code, said in out) == (0, told), out + err
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 
 from argosy.workflows.script.account import LOADERS
+from argosy.workflows.script.learned import means
 from argosy.workflows.script.saves import COPIES
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
@@ -70,6 +71,7 @@ def _is_bare(call: ast.AST, source: Source, values: Values, depth: int = 4) -> b
     asks = asks or any(_ASKS.search(ast.unparse(each.test)) for each in above if isinstance(each, ast.If))
     if asks or any(isinstance(each, ast.Try | ast.For | ast.While | ast.With) for each in above):
         return False
-    callers = [] if around is None else values.bindings.calls_of(around)
-    return around is None or (bool(callers and depth)
-                              and all(_is_bare(each, source, values, depth - 1) for each in callers))  # fmt: skip
+    known = [] if around is None else values.bindings.calls_of(around)  # none: a library calls it
+    callers = [each for each in known if around is None or source.class_of(around) is not None
+               or means(each, around, source, values.bindings)]  # fmt: skip
+    return depth > 0 and all(_is_bare(each, source, values, depth - 1) for each in callers)
