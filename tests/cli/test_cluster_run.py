@@ -284,6 +284,7 @@ def test_a_followed_log_that_breaks_off_is_read_on_and_no_line_comes_twice(argos
         (("ls", "-n", "no", "--kubeconfig", "{kubeconfig}"), "--namespace 'no': the cluster has no such namespace"),
         (("status", "x", "--context", "two", "--kubeconfig", "{kubeconfig}"), "two"),
         (("status", "s3://bucket/nothing"), "ends in /NAME/runs/RUN_ID"),
+        (("status", "file:///no/store/x/runs/y"), "there is no folder /no/store here; correct it"),
         (("status", "gone"), "a cluster's run is found with -n NAMESPACE"),
     ],
 )

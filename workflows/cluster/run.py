@@ -125,8 +125,11 @@ class ClusterRun:
         found = self.api.get(WORKFLOW, self.name)
         if found is None:
             check_namespace(self.api)
-            others = [each["metadata"].get("annotations") or {} for each in self.api.metadata(WORKFLOW)["items"] or []]
-            stores = {str(each[STORE_URI]) for each in others if STORE_URI in each}
+            stores = set[str]()
+            with suppress(StepError):  # who may read one Workflow may not be let list all
+                there = self.api.metadata(WORKFLOW)["items"] or []
+                facts = [each["metadata"].get("annotations") or {} for each in there]
+                stores = {str(each[STORE_URI]) for each in facts if STORE_URI in each}
             only = [shlex.quote(each) for each in stores] if len(stores) == 1 else ["and storage.uri of its run.toml"]
             raise InputError(
                 f"RUN_ID {self.name!r}: no such workflow in namespace {self.api.namespace}; they are listed by: "

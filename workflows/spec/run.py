@@ -156,7 +156,7 @@ class TrainingRun(Table):
         moved = self.promotion.pointer if self.evaluation is not None else ""
         if self.trigger.continue_from not in ("", moved):
             raise Refusal(
-                "no run of this name moves that pointer, so each would begin anew",
+                "this run moves no such pointer, so each would begin anew",
                 f"write {moved!r}, or remove it" if moved else "add [evaluation], or remove it",
                 field="trigger.continue_from",
                 value=self.trigger.continue_from,
