@@ -219,7 +219,7 @@ class RunRecord:
     command: str = ""
     """What a person typed on this machine to run its description; "" where nobody knows."""
     unwritten: str = ""
-    """Why its store takes nothing at this moment, of a run of this machine."""
+    """Why its store takes nothing at this moment, as the log of its supervisor says."""
     silent_since: float | None = None
     """When a run that only its store tells of was last heard of, after a silence that the lease of a claim allows."""
     namespace: str = ""

@@ -492,3 +492,55 @@ def test_what_is_left_after_rm_is_looked_for_where_it_was_removed(argosy, tmp_pa
         code, out, err = argosy("rm", "w-1", "-n", "research", "--kubeconfig", str(kubeconfig))
     assert code == 0, err
     assert f"argosy ls --kubeconfig {kubeconfig} -n research" in out
+
+
+@pytest.fixture
+def refused() -> FakeApi:
+    """A training whose store takes nothing, as its supervisor says."""
+    node = {**NODES["3"], "displayName": "train", "phase": "Running"}
+    node["finishedAt"] = ""
+    own = workflow(nodes={"3": node}, phase="Running", finishedAt=None)
+    said = "argosy: event log not written since 2026-11-22T16:00:05Z: disk_full: no; it is kept until it can be"
+    return FakeApi(own, [pod(running={})], [STAMP.format(5, 0, 0).replace("line 0", said)])
+
+
+WRITTEN = STAMP.format(9, 0, 0).replace("line 0", "argosy: event log written again")
+
+
+def test_that_a_store_takes_nothing_is_told_until_it_does(refused, argosy, tmp_path, no_keys) -> None:
+    """Nothing but the log of the supervisor's pod said so: a training that would end of it looked well."""
+    with serving(refused, tmp_path) as kubeconfig:
+        place = ("w-1", "--kubeconfig", str(kubeconfig))
+        assert "\n  the store has taken nothing for " in argosy("status", *place)[1]
+        stored = refused.workflow["status"].pop("storedWorkflowTemplateSpec")
+        assert "\nThe store has taken nothing for " in argosy("explain", *place)[1]
+        refused.workflow["status"]["storedWorkflowTemplateSpec"] = stored
+        told = len(refused.queries)
+        for path in ("/pods/w-1-train/log", "/pods"):  # without the right to it the rest is told as before
+            refused.refused = {f"/api/v1/namespaces/research{path}": "no"}
+            code, out, err = argosy("status", *place)
+            assert (code, "taken nothing" in out, "warning: only what" in err) == (0, False, True)
+        refused.refused = {}
+        refused.log.append(WRITTEN)
+        assert "taken nothing" not in argosy("status", *place)[1]
+        assert len(refused.queries) > told
+
+
+def test_who_follows_a_run_is_told_that_its_store_takes_nothing(
+    refused, followed, argosy, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("argosy.workflows.cli.submit.LISTEN_SECONDS", 0.0)
+
+    class Mended(FakeApi):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            if path.endswith("/log") and len(self.queries) == 3:
+                self.log.append(WRITTEN)
+            if len(self.queries) == 6:
+                self.workflow["status"]["phase"] = "Succeeded"
+            return super().answer(path, query)
+
+    followed["status"] |= {"nodes": refused.workflow["status"]["nodes"]}
+    with serving(Mended(followed, refused.pods, refused.log), tmp_path) as kubeconfig:
+        _, out, err = argosy("submit", str(tmp_path / "w.yaml"), "--kubeconfig", str(kubeconfig))
+    assert out.count("] warning: the store has taken nothing for ") == 1, out + err
+    assert out.count("] the event log can be written again after ") == 1

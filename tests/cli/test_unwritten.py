@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.record.unwritten import unwritten
 from argosy.steps.runlog import RunLog
 from argosy.steps.store.base import StoreError
 from argosy.steps.store.files import FileStore
-from argosy.workflows.cli.unwritten import UnwrittenWatch, unwritten
+from argosy.workflows.cli.unwritten import UnwrittenWatch
 
 
 class Refusing(FileStore):

@@ -18,6 +18,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.record.building import COMMAND, RUN_NAME, STORE_URI, build_record, prefix_of
 from argosy.steps.record.facts import RunRecord, StepNode
+from argosy.steps.record.unwritten import unwritten
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.files import FileStore
@@ -25,7 +26,6 @@ from argosy.steps.store.opening import PERSON_SECONDS, open_store
 from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import claim_mounts, read_resolved, read_workflow
 from argosy.workflows.cli.output import typed
-from argosy.workflows.cli.unwritten import unwritten
 from argosy.workflows.cluster.store import take_address
 
 STATE_DIR = ".argosy"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from argosy.workflows.cli.run import FAILED, exit_code
 from argosy.workflows.cli.source import Source, from_toml, is_toml, read_bytes
 from argosy.workflows.cli.starting import code_digests, read_parameters
 from argosy.workflows.cli.status import lines, ways_on
+from argosy.workflows.cli.unwritten import UnwrittenWatch
 from argosy.workflows.cluster.place import ClusterPlace
 from argosy.workflows.cluster.run import ClusterRun
 from argosy.workflows.cluster.state import facts_of
@@ -32,6 +34,8 @@ from argosy.workflows.cluster.store import open_run_store
 from argosy.workflows.cluster.submission import check_accounts, create, declaring, named, rehearse, started_from
 
 POLL_SECONDS = 1.0
+LISTEN_SECONDS = 10.0
+"""Between two looks at the supervisor's log: each asks for it anew."""
 UNNOTICED_SECONDS = 20.0
 GONE_SECONDS = 1800.0
 """An API server that is silent for so long is not waited for any more."""
@@ -174,7 +178,7 @@ def _follow(run: ClusterRun, as_json: bool) -> int:
     try:
         with Watch(screen, poll_seconds=POLL_SECONDS) as watch:
             watch.found(run)
-            _wait(run, screen)
+            _wait(run, screen, watch)
             deleted = run.is_gone()
     except (KeyboardInterrupt, ApiSilent) as left:
         gone = f"the cluster was not heard of for {duration(GONE_SECONDS)}: " if isinstance(left, ApiSilent) else "\n"
@@ -196,13 +200,14 @@ def _follow(run: ClusterRun, as_json: bool) -> int:
     return exit_code(record)
 
 
-def _wait(run: ClusterRun, screen: Screen) -> None:
+def _wait(run: ClusterRun, screen: Screen, watch: Watch) -> None:
     """Until it has ended; an API server that is away for a while, as in an upgrade, is not the run's end.
 
     Raises:
         ApiSilent: one that is gone.
     """
     began, told, silent = time.monotonic(), False, 0.0
+    unwritten, listened = UnwrittenWatch(screen.line), began
     while True:
         try:
             if run.has_ended():
@@ -212,6 +217,10 @@ def _wait(run: ClusterRun, screen: Screen) -> None:
                 screen.line(
                     f"no Argo controller has taken it up yet; is there one that watches {run.where}? argosy doctor"
                 )
+            if time.monotonic() - listened > LISTEN_SECONDS:
+                with suppress(InputError):  # deleted in between, which the next look finds
+                    unwritten.look(run.seen()[0], away=watch.is_store_away)
+                listened = time.monotonic()
             silent = 0.0
         except ApiSilent as error:
             if not silent:

@@ -23,6 +23,9 @@ NODE_ID = "workflows.argoproj.io/node-id"
 LEAVING_SECONDS = 10.0
 """After the Workflow's end, for lines that are still on the way."""
 QUOTED_LINES = 50
+LISTENED_LINES = 500
+LISTEN_SECONDS = 5.0
+"""A node that is silent holds nobody up who asks how the run stands."""
 QUOTE_LENGTH = 500
 _ITS_END = re.compile(r"Error: exit status \d+")
 """The executor's last line, of whatever ended."""
@@ -59,6 +62,17 @@ def last_lines(api: Api, pods: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         ours = [line for line in lines if line.startswith("argosy: ")]
         found[node] = (ours or lines or [""])[-1].strip()[:QUOTE_LENGTH]
     return found
+
+
+def with_supervisors(api: Api, state: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The state, with the last lines of the supervisor that runs, where one may read them; ``pods``: of steps."""
+    running = {node["id"] for node in state["nodes"] if (node["templateName"], node["phase"]) == ("train", "Running")}
+    lines = {
+        node: container_lines(api, pod["metadata"]["name"], main_container(pod), LISTENED_LINES, seconds=LISTEN_SECONDS)
+        for pod in pods
+        if (node := pod["metadata"]["annotations"][NODE_ID]) in running
+    }
+    return {**state, "nodes": [{**node, "written": lines.get(node["id"], [])} for node in state["nodes"]]}
 
 
 def followed(

@@ -17,11 +17,12 @@ from argosy.steps.contract.objects import GANG_LABEL
 from argosy.steps.record.building import STORE_URI, build_record, prefix_of
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.naming import node_name
+from argosy.steps.record.unwritten import unwritten
 from argosy.steps.runlog import read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.workflows.cluster.kept_lines import kept_lines, last_of_each
 from argosy.workflows.cluster.place import ClusterPlace, check_namespace
-from argosy.workflows.cluster.pod_logs import followed, last_lines, pods_of, pods_of_steps, written
+from argosy.workflows.cluster.pod_logs import followed, last_lines, pods_of, pods_of_steps, with_supervisors, written
 from argosy.workflows.cluster.state import is_ours, state_of, told_by_nodes
 from argosy.workflows.cluster.store import open_run_store
 
@@ -79,14 +80,14 @@ class ClusterRun:
         Raises:
             StepError, InputError: the event log cannot be read from this machine.
         """
-        (state, pods), store = self._seen(), self.store()
+        (state, pods), store = self.seen(), self.store()
         prefix = prefix_of(state)
         events = read_events(store, prefix) if store is not None and prefix else []
         return self._quoted(build_record(events, state, time.time()), state, pods)
 
     def outline(self) -> RunRecord:
         """What the API alone knows."""
-        state, pods = self._seen()
+        state, pods = self.seen()
         return replace(self._quoted(build_record(told_by_nodes(state), state, time.time()), state, pods), outline=True)
 
     def written(self, wanted: Callable[[str], bool], pod: str, tail: int | None) -> Iterator[tuple[str, str]]:
@@ -138,8 +139,11 @@ class ClusterRun:
             )
         return found
 
-    def _seen(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The state, and the pods of its steps where they may tell more: while it runs, or when one has failed."""
+    def seen(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The state, and the pods of its steps where they may tell more: while it runs, or when one has failed.
+
+        Of a supervisor that runs, the state has what it wrote last.
+        """
         from argosy.steps.cluster.api import ApiError
 
         state, pods = self.state(), list[dict[str, Any]]()
@@ -147,13 +151,16 @@ class ClusterRun:
         if running or any(node["phase"] in ("Failed", "Error") for node in state["nodes"]):
             with suppress(StepError, ApiError):
                 pods = pods_of_steps(self.api, self.name)
-        return (_heard(state, pods) if running else state), pods
+        state = _heard(state, pods) if running else state
+        return (state if state["message"] else with_supervisors(self.api, state, pods)), pods
 
     def _quoted(self, record: RunRecord, state: dict[str, Any], pods: list[dict[str, Any]]) -> RunRecord:
         """With the line of its log that each failed step's end rests on, while its pod is there."""
         said = last_lines(self.api, pods)
         quotes = {node_name(node): said.get(node["id"], "") for node in state["nodes"] if node["type"] == "Pod"}
-        return replace(record, nodes=tuple(replace(node, quote=quotes.get(node.name, "")) for node in record.nodes))
+        nodes = tuple(replace(node, quote=quotes.get(node.name, "")) for node in record.nodes)
+        refused = unwritten(state)
+        return replace(record, nodes=nodes, unwritten="" if refused is None else refused.sentence(time.time()))
 
 
 def _heard(state: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:
