@@ -28,6 +28,11 @@ spec:
         ("train", "[python, train.py]", True),
         ("bench-train", "[python, train.py]", True),  # a benchmark runs for hours, and beside others
         ("latest", "[python, train.py]", True),
+        ("a", "[python, train.py, --skip-preflight]", True),
+        ("a", "[python, train.py, --out, /logs/gpu-test/1]", True),
+        ("a", "[python, gpu-test/train.py]", True),
+        ("a", '[python, train.py]}, {name: gpu-test-exporter, image: "r/x:1"', True),
+        ("a", "[torchrun, smoke/rdma_test.py]", False),
         ("nccl-test", "[python, train.py]", False),
         ("gpu-smoke", "[python, train.py]", False),
         ("rdma", "[python, ddp.py, --sleep_forever=True]", False),
