@@ -48,6 +48,9 @@ def test_who_looks_at_a_test_of_the_cluster_sees_it_fail(name: str, command: str
     [
         ("NCCL_IB_HCA", "mlx5", []),
         ("NCCL_P2P_DISABLE", "'1'", []),
+        ("NCCL_ALGO", "'Ring,Tree'", []),
+        ("NCCL_ALGO", "Tree", [("NCCL040", "warning")]),  # its first broadcast fails, on each site
+        ("NCCL_MNNVL_ENABLE", "'1'}, {name: NCCL_CUMEM_ENABLE, value: '0'", [("NCCL044", "warning")]),
         ("NCCL_SOCKET_IFNAM", "eth0", [("NCCL008", "warning")]),  # nothing reads it, on no site
     ],
 )
