@@ -388,8 +388,10 @@ def _written(folder: Path, data: bytes) -> Path:
 
 def test_bytes_may_be_a_number() -> None:
     """Of a number of seven digits and more only six were kept, as 2.14748e+09, which was refused."""
-    run = TrainingRun(name="n", script="t.py", gang={"shm_size": 2147483648, "resources": {"cpu": 2.5}})
-    assert (run.gang.shm_size, run.gang.resources.cpu) == ("2147483648", "2.5")
+    resources = {"cpu": 2.5, "memory": 64e9}
+    run = TrainingRun(name="n", script="t.py", gang={"shm_size": 2147483648, "resources": resources})
+    told = run.gang.resources
+    assert (run.gang.shm_size, told.cpu, told.memory) == ("2147483648", "2.5", "64000000000")
 
 
 def test_editors_byte_order_mark_and_line_ends(tmp_path: Path) -> None:
