@@ -163,17 +163,6 @@ WRONG = [
         "gang.node_selector.a b = 'a b': must be a Kubernetes",
         "domain",
     ),
-    (
-        GOOD + 'dataset.uri = "s3://b/d"\ntrigger.continue_from = "production"',
-        "trigger.continue_from = 'production': this run moves no such pointer",
-        "add [evaluation]",
-    ),
-    (
-        GOOD + 'dataset.uri = "s3://b/d"\ntrigger.continue_from = "produktion"\n'
-        'evaluation = { script = "e.py", metric = "m", direction = "min" }',
-        "trigger.continue_from = 'produktion': this run moves no such pointer",
-        "write 'production'",
-    ),
     (GOOD + '[gang]\nnode_selector = { "" = "c" }', "gang.node_selector.\"\" = '': must not be empty", "node_selector"),
     (GOOD + '[gang.pod]\nlabels = { "" = "c" }', "gang.pod.labels.\"\" = '': must not be empty", "pod.labels"),
     (GOOD + '[gang.pod]\nannotations = { "" = "c" }', "gang.pod.annotations.\"\" = '': must not be", "annotations"),
