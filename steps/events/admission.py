@@ -118,11 +118,14 @@ class Admission:
     def _said(
         self, found: Found, source: str, key: str, decision: str, why: str, workflow: str = "", final: bool = False
     ) -> Decision:
+        parameters = self._parameters(found, key) if decision == START else {}
+        if parameters and self.args.continue_from and "resume-from" not in parameters:
+            why += f"; nothing is promoted as {self.args.continue_from}, so it begins anew"
         made = Decision(
             decision=decision, why=why, subject=found.uri, source=source, time=self.now(), key=key,
             fingerprint=found.digest, objects=found.objects, size=found.size, workflow=workflow,
             place=self.starter.place if decision == START else "",
-            parameters=self._parameters(found, key) if decision == START else {},
+            parameters=parameters,
         )  # fmt: skip
         return made if final else self.journal.tell(made)
 

@@ -28,6 +28,24 @@ def test_a_folder_above_the_one_that_it_runs_in_is_outside(argosy, tmp_path, roo
     assert (code, 'path = "code/out"' in out) == (0, True), out + err
 
 
+def test_what_is_above_the_folder_of_a_start_is_above_each_folder(argosy, tmp_path) -> None:
+    """It was sent to the folder above, where the same was said again, for each folder up to the root."""
+    (tmp_path / "train.py").write_text("import torch\nfor epoch in range(9):\n    torch.save({}, '../out/last.pt')\n")
+    code, _, err = argosy("init", "train.py")
+    assert (code, "../out" in err, "in the folder above" in err) == (2, True, False), err
+
+
+@pytest.mark.parametrize(
+    "name", ["os.path.basename(os.getcwd())", "Path.cwd().name", "Path(__file__).resolve().parent.name",
+             "os.path.basename(os.path.dirname(os.path.abspath(__file__)))"]
+)  # fmt: skip
+def test_what_the_folder_of_a_start_is_called_only_a_run_knows(argosy, tmp_path, name) -> None:
+    """It was no folder at all: nothing was found in the one that was told."""
+    (tmp_path / "train.py").write_text(AT_ITS_FILE.replace('"code", "out"', '"out", ' + name) % "''")
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'path = "out"' in out, 'include = ["*/last.pt"]' in out) == (0, True, True), out + err
+
+
 def test_a_relative_path_is_not_taken_for_an_absolute_one(argosy, tmp_path) -> None:
     (tmp_path / "train.py").write_text(
         "import os, torch\n"

@@ -24,7 +24,6 @@ BASE: dict[str, Any] = {
     "script": "t.py",
     "code": "",
     "dataset": {"uri": "s3://b/d"},
-    "evaluation": {"script": "e.py", "metric": "m", "direction": "min"},
     "trigger": {"marker": ["_SUCCESS"], "prefix": "a/", "event_source": {"sqs": {"queue": "q", "region": "r"}}},
 }
 GROWING: dict[str, Any] = {"marker": ["_SUCCESS"], "prefix": "a/", "suffix": ".tar"}
@@ -88,6 +87,7 @@ def test_a_payload_changes_a_value_or_nothing(payload: str) -> None:
         (marked, {"prefix": payload}),
         (marked, {"event_source": source}),
         (marked, {"event_bus": payload}),
+        (marked, {"continue_from": payload}),
         (grown, {"suffix": payload}),
     ]
     for base, change in tries:
@@ -95,7 +95,7 @@ def test_a_payload_changes_a_value_or_nothing(payload: str) -> None:
             after = list(loaded_all(rendered({**base, **change})))
         except InputError:
             continue
-        quiet = {name: "production" if name == "event_bus" else base.get(name) for name in change}
+        quiet = {name: "production" if name in ("event_bus", "continue_from") else base.get(name) for name in change}
         before = loaded_from(json.dumps({**base, **quiet}))
         assert shape(after) == shape(before)
         assert [placeholders(each) for each in after] == [placeholders(each) for each in before], change

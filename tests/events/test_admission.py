@@ -243,7 +243,11 @@ def test_growth_counts_from_the_last_start(world: World, on: str, field: str) ->
 
 
 def test_the_promoted_checkpoint_is_gone_on_from(world: World) -> None:
+    """Whoever promotes: the run itself, another of its name, or a person; while nobody has, it is told."""
     world.settings = {"continue_from": "production"}
+    (first,) = world.hearing().hear(world.dataset("v0"), "s3")
+    assert first.why.endswith("; nothing is promoted as production, so it begins anew")
+    world.cluster.started.clear()
     entry = {"pointer": "production", "digest": "d" * 64, "uri": "", "metric": "", "value": None, "run_id": "first",
              "workflow": "w", "workflow_uid": "u", "previous": "", "time": 1.0}  # fmt: skip
     open_store(world.store_uri).put(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +105,67 @@ def test_a_pytorchjob(text: str, instead: str, expected: set[str]) -> None:
 def test_a_jobset(text: str, instead: str, expected: set[str]) -> None:
     assert text in JOBSET
     assert rules(JOBSET.replace(text, instead), "RESTART") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "expected"),
+    [
+        ("    - {event: PodFailed, action: RestartJob}\n", "", {"RESTART036"}),
+        ("{event: PodFailed, action: RestartJob}", '{event: "*", action: RestartJob}', set()),
+        ("event: PodFailed, action: RestartJob", "event: PodFailed, action: RestartTask", {"RESTART037"}),
+        ("event: PodFailed", "event: Podfailed", {"RESTART036", "RESTART038"}),
+        ("          restartPolicy: Never\n", "", {"RESTART004"}),
+    ],
+)
+def test_a_volcano_job(text: str, instead: str, expected: set[str]) -> None:
+    assert text in VOLCANO
+    assert rules(VOLCANO.replace(text, instead), "RESTART") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "expected"),
+    [
+        ("", "", set()),
+        ("containerName: trainer", "containerName: main", {"RESTART010"}),
+        ("action: FailJob", "action: FailIndex", {"RESTART010"}),
+        ("values: [1]", "values: [0, 1]", {"RESTART010"}),
+        ("values: [1]", "values: [137]", set()),  # the kernel killed the whole container
+        ("restartPolicy: Never", "restartPolicy: OnFailure", {"RESTART010"}),
+        ("command: [torchrun", "command: [python", set()),
+    ],
+)
+def test_a_pod_failure_policy(text: str, instead: str, expected: set[str]) -> None:
+    manifest = JOB.replace("  backoffLimit: 0\n", "  " + POLICY)
+    assert text in manifest
+    assert rules(manifest.replace(text, instead), "RESTART") == expected
+
+
+def test_two_replicas_of_one_text_are_told_of_in_one_order() -> None:
+    """An alias puts both findings into one place; which of them spoke was up to the hash seed of the run."""
+    shared = """\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train}
+spec:
+  pytorchReplicaSpecs:
+    Master: &replica
+      replicas: 1
+      restartPolicy: OnFailure
+      template: {spec: {containers: [{name: pytorch, image: train:1.4.2, command: [torchrun, train.py]}]}}
+    Worker: *replica
+"""
+    code = "import sys; from argosy.workflows.lint.linter import lint; from argosy.workflows.manifests.reading import "
+    code += "read_text; print([each.message for each in lint([read_text(sys.stdin.buffer.read(), 'x.yaml')])])"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            input=shared,
+            text=True,
+            stdout=subprocess.PIPE,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(said) == 1
+    assert "Master: restartPolicy" in said.pop()

@@ -28,6 +28,11 @@ spec:
         ("train", "[python, train.py]", True),
         ("bench-train", "[python, train.py]", True),  # a benchmark runs for hours, and beside others
         ("latest", "[python, train.py]", True),
+        ("a", "[python, train.py, --skip-preflight]", True),
+        ("a", "[python, train.py, --out, /logs/gpu-test/1]", True),
+        ("a", "[python, gpu-test/train.py]", True),
+        ("a", '[python, train.py]}, {name: gpu-test-exporter, image: "r/x:1"', True),
+        ("a", "[torchrun, smoke/rdma_test.py]", False),
         ("nccl-test", "[python, train.py]", False),
         ("gpu-smoke", "[python, train.py]", False),
         ("rdma", "[python, ddp.py, --sleep_forever=True]", False),
@@ -43,6 +48,9 @@ def test_who_looks_at_a_test_of_the_cluster_sees_it_fail(name: str, command: str
     [
         ("NCCL_IB_HCA", "mlx5", []),
         ("NCCL_P2P_DISABLE", "'1'", []),
+        ("NCCL_ALGO", "'Ring,Tree'", []),
+        ("NCCL_ALGO", "Tree", [("NCCL040", "warning")]),  # its first broadcast fails, on each site
+        ("NCCL_MNNVL_ENABLE", "'1'}, {name: NCCL_CUMEM_ENABLE, value: '0'", [("NCCL044", "warning")]),
         ("NCCL_SOCKET_IFNAM", "eth0", [("NCCL008", "warning")]),  # nothing reads it, on no site
     ],
 )

@@ -86,9 +86,11 @@ def refused(facts: ScriptFacts) -> InputError:
     known = not any(where not in seen_at for where, _ in facts.unclear_saves)
     if facts.saves and known and all(each.folder.startswith(OUTSIDE) for each in facts.saves):
         where = ", ".join(dict.fromkeys(lines[:MOST_LINES]))
+        # What lies above its own file lies below the folder above; what lies above the one it is started in never does.
+        own = any("__file__" in each.read_text(encoding="utf-8", errors="replace") for each in facts.modules)
         return InputError(
             f"SCRIPT: saves outside the folder that it runs in, which is all that is kept ({where}); write a folder "
-            f"below that one there, as in 'out'{', or call argosy init in the folder above' * ('../' in where)}"
+            f"below that one there, as in 'out'{', or call argosy init in the folder above' * (own and '../' in where)}"
         )
     return _unknown(facts, seen, bool(lines))
 

@@ -28,6 +28,7 @@ _MOST: Final = 50
 """Findings of one rule in one object, pod or container: whoever mends so many lints again."""
 _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
+_OF_FIELDS: Final = ("API002", "API003", "API004", "API005", "API006")
 _OF_TRAININGS: Final = ("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART", "SEC013", "STORE015", "STORE016")
 """What harms a training is a note for a pod that nothing calls one."""
 
@@ -116,7 +117,7 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     unknown = Counter(cause[2] for cause in causes if cause[:2] == ("API002", Level.NOTE))
     for cause, found in causes.items():
         joined = _joined(found)
-        draft = cause[2] in never or (unknown[cause[2]] > 1 and joined.rule.startswith("API"))
+        draft = cause[2] in never or (unknown[cause[2]] > 1 and joined.rule in _OF_FIELDS)
         yield replace(joined, level=Level.NOTE) if draft and joined.level is Level.WARNING else joined
 
 

@@ -19,11 +19,10 @@ _GROUP_KEYS: Final = (
     *("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "scheduling.x-k8s.io/pod-group"),
     *("pod-group-name", "kueue.x-k8s.io/pod-group-name"),
 )
-_LOOKED_AT: Final = re.compile(
-    r"(?:^|[/=])(?:all_?|broadcast|gather|hypercube|reduce|scatter|sendrecv)\w*_perf\b"
-    r"|(?:^|[-_/.=])(?:smoke|preflight|(?:nccl|gpu|rdma)[-_]?(?:\w+[-_])?tests?)(?:[-_/.:]|$)"
-    r"|sleep[-_](?:forever|inf)"
+_MEASURES: Final = re.compile(
+    r"(?:^|[/=])(?:all_?|broadcast|gather|hypercube|reduce|scatter|sendrecv)\w*_perf\b|sleep[-_](?:forever|inf)"
 )
+_TESTS: Final = re.compile(r"(?:^|[-_.])(?:smoke|preflight|(?:nccl|gpu|rdma)[-_]?(?:\w+[-_])?tests?)(?:[-_.]|$)")
 """What tests of a cluster are called: somebody watches them, and nothing is lost with them but a minute."""
 IDLE: Final = {"sleep", "tail", "echo", "nvidia-smi", "rocm-smi"}
 """What a pod does that only holds a GPU, or looks at it."""
@@ -68,9 +67,10 @@ def may_train(workload: Workload, bundle: Bundle) -> bool:
         return False
     names = [workload.document.name, *(each.name for each in containers)]
     launched = [each.words for each in processes if trains(each.words, each.program)]
-    if any(map(_LOOKED_AT.search, names)):
+    # A container beside the one that trains may look at the cluster, and a training's own options may be called so.
+    if _TESTS.search(names[0]) or (containers and all(map(_TESTS.search, names[1:]))):
         return False
-    if launched and all(any(map(_LOOKED_AT.search, words)) for words in launched):
+    if launched and all(any(map(_looks, words)) for words in launched):
         return False
     if workload.family == "other":  # what is started again when it ends serves, unless its script is named a training
         return any(named_training(process.words) for process in processes)
@@ -80,6 +80,13 @@ def may_train(workload: Workload, bundle: Bundle) -> bool:
     if named_training(names) or any(_is_rank(role, bundle) for role in workload.roles):
         return True
     return any(trains(each.words, each.program) for each in processes)
+
+
+def _looks(word: str) -> bool:
+    return bool(
+        _MEASURES.search(word)
+        or (word.endswith((".py", ".sh")) and word[0] != "-" and _TESTS.search(word.rpartition("/")[2]))
+    )
 
 
 def option(process: Process, container: Container, bundle: Bundle, name: str) -> str | None:

@@ -34,9 +34,14 @@ def absolute(path: str) -> str:
     return path if path.startswith((".", "/")) else f"./{path}"
 
 
+def nameless(path: str) -> bool:
+    """Whether it is the folder that the script runs in, or one above, whose name only a run knows."""
+    return path != "" and not path.strip("./")
+
+
 def folder_of(path: str) -> str:
     """Its dirname, for those of :func:`absolute` also above the folder that the script runs in."""
-    return posixpath.normpath(f"{path}/..") if path and not path.strip("./") else posixpath.dirname(path)
+    return posixpath.normpath(f"{path}/..") if nameless(path) else posixpath.dirname(path)
 
 
 def only_numbered(glob: str) -> str:

@@ -27,7 +27,7 @@ from argosy.workflows.script.domain import (
     choices,
     join,
 )
-from argosy.workflows.script.globs import absolute, folder_of
+from argosy.workflows.script.globs import absolute, folder_of, nameless
 from argosy.workflows.script.methods import WRONG
 from argosy.workflows.script.settings import typed
 
@@ -185,7 +185,7 @@ class Library(Builtins):
         return self._path("normpath", args[0]) if here else Unknown()
 
     def _fn_basename(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        return self._with_text(posixpath.basename, args)
+        return self._with_text(lambda path: Unknown() if nameless(path) else posixpath.basename(path), args)
 
     def _fn_dirname(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return self.lifted(lambda text: folder_of(self.text(text)), *args[:1])

@@ -28,7 +28,7 @@ from argosy.workflows.script.domain import (
     choices,
     join,
 )
-from argosy.workflows.script.globs import folder_of
+from argosy.workflows.script.globs import folder_of, nameless
 from argosy.workflows.script.memory import Memory
 
 _OF_PATHS = frozenset({"joinpath", "parent", "stem", "with_suffix", "with_name", "mkdir", "exists", "is_dir", "is_file",
@@ -145,6 +145,8 @@ class Names(Memory):
         if isinstance(owner, str) and name in _OF_PATHS:
             owner = PurePosixPath(owner)  # a flag of that type
         if isinstance(owner, PurePosixPath) and name in ("parent", "name", "stem", "suffix", "parts", "parents"):
+            if name in ("name", "stem") and nameless(str(owner)):
+                return Unknown(name)
             above = [owner]
             for _ in (*owner.parts, "..", "../.."):
                 above.append(PurePosixPath(folder_of(str(above[-1]))))

@@ -153,14 +153,6 @@ class TrainingRun(Table):
             return
         if self.dataset is None:
             raise Refusal("has no effect without [dataset]", "add [dataset], or remove it", field="trigger")
-        moved = self.promotion.pointer if self.evaluation is not None else ""
-        if self.trigger.continue_from not in ("", moved):
-            raise Refusal(
-                "this run moves no such pointer, so each would begin anew",
-                f"write {moved!r}, or remove it" if moved else "add [evaluation], or remove it",
-                field="trigger.continue_from",
-                value=self.trigger.continue_from,
-            )
         if self.trigger.continue_from and self.checkpoint.end_step:
             raise Refusal(
                 f"the promoted checkpoint has reached checkpoint.end_step = {self.checkpoint.end_step} already",

@@ -112,9 +112,9 @@ def _check_listing(text: str) -> str:
 
 
 def _number_as_text(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return f"{value:g}" if isinstance(value, float) else value
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() else f"{value:g}"
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _check_quantity(text: str) -> str:

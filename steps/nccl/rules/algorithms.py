@@ -37,15 +37,18 @@ def algorithms(scene: Scene) -> Iterator[EnvironmentFinding]:
             f"NCCL_ALGO={scene.text(name)} names collectives; NCCL 2.31 and newer turn off those that are not named"
         )
         level: Level = "warning" if scene.facts.nccl.at_least("2.31") else "note"
-    elif "nvls" in words and ("nvlstree" in words or "ring" in words):
-        message, level = f"NCCL_ALGO={scene.text(name)} turns off every algorithm that it does not name", "warning"
+    elif "ring" not in words:  # only Ring broadcasts, as DDP and FSDP do first of all
+        message = f"NCCL_ALGO={scene.text(name)} without Ring: since NCCL 2.24 each broadcast fails"
+        level = "note" if scene.facts.diagnosis or scene.facts.nccl.older_than("2.24") else "warning"
+    elif "nvls" in words:
+        message, level = f"NCCL_ALGO={scene.text(name)} turns off every algorithm that it does not name", "note"
     else:
         gpus = f"on {scene.generation} " if scene.nvlink_sharp() else "on Hopper and newer "
         message = (
             f"NCCL_ALGO={scene.text(name)} turns off NVLS, NVLSTree, CollNet and PAT: {gpus}that loses NVLink SHARP; "
             "since NCCL 2.24 a collective without a listed algorithm fails"
         )
-        level = "note" if scene.facts.diagnosis else "warning"
+        level = "warning" if scene.nvlink_sharp() and not scene.facts.diagnosis else "note"
     yield EnvironmentFinding("NCCL040", level, (name,), message, "remove it: NCCL's tuner chooses by size and topology")
 
 

@@ -35,7 +35,7 @@ _PREFIXES: Final = (
 # A site's fabric, its plugins and an image's NCCL are known to who wrote the variable, and not to a manifest's reader.
 _OF_THE_SITE: Final = (
     *("NCCL002", "NCCL004", "NCCL005", "NCCL006", "NCCL007", "NCCL011", "NCCL012", "NCCL017", "NCCL018", "NCCL024"),
-    *("NCCL027", "NCCL029", "NCCL030", "NCCL031", "NCCL036", "NCCL038", "NCCL040", "NCCL043", "NCCL044", "NCCL045"),
+    *("NCCL027", "NCCL029", "NCCL030", "NCCL031", "NCCL036", "NCCL038", "NCCL043", "NCCL045"),
     *("NCCL051", "TORCH005", "TORCH009"),
 )
 _WORST: Final = dict.fromkeys(_OF_THE_SITE, Level.NOTE)
