@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Collection, Sequence
@@ -35,6 +36,8 @@ class CheckpointStore:
         self.reader = CheckpointReader(store, self.prefix)
         self._pins = Pins(store, self.prefix, self.log)
         self._writers: dict[Claim, LogWriter] = {}
+        self._appending = threading.RLock()
+        """Saves of torch DCP may overlap: of two threads that append at once one would be fenced by the other."""
 
     # ---- reading
 
@@ -163,9 +166,7 @@ class CheckpointStore:
         Raises:
             InputError: this generation already committed a later step. StepError: ``fenced``.
         """
-        last = self._writer(claim).committed_step
-        if step < max(last, 0):
-            raise InputError(f"step = {step}: step {max(last, 0)} is committed already; steps never go back")
+        _check_order(self._writer(claim), step)
         return save_name(step, claim.generation, uuid.uuid4().hex[:16])
 
     def part(self, name: str, writer: int) -> PartWriter:
@@ -189,38 +190,41 @@ class CheckpointStore:
         All ``parts`` must have been written: one listing compares them with what the store has kept.
 
         Raises:
+            InputError: this generation committed a later step meanwhile.
             StepError: ``fenced``. StoreError: the store kept less than it was given (nothing was committed), or it
             failed; the latter may be after the commit, which the next claim finds out.
         """
-        writer = self._writer(claim)
-        writer.check()
-        check_arrived(self.reader, name, parts)
-        root = Root(
-            kind=kind,
-            name=name,
-            step=step,
-            generation=claim.generation,
-            seq=writer.last.seq + 1,
-            world_size=world_size,
-            created=round(time.time(), 3),
-            final=final,
-            total_bytes=sum(part.total_bytes for part in parts),
-            parts=tuple(parts),
-            meta=meta or {},
-        )
-        raw = root.to_bytes()
-        digest = sha256(raw)
-        self.store.put(joined(self.prefix, root_key(digest)), raw)
-        writer.append(
-            kind="commit",
-            step=step,
-            digest=digest,
-            name=name,
-            manifest=root_key(digest),
-            total_bytes=root.total_bytes,
-            final=final,
-        )
-        return Saved(step=step, digest=digest, bytes=root.total_bytes, final=final, generation=claim.generation)
+        with self._appending:
+            writer = self._writer(claim)
+            writer.check()
+            _check_order(writer, step)
+            check_arrived(self.reader, name, parts)
+            root = Root(
+                kind=kind,
+                name=name,
+                step=step,
+                generation=claim.generation,
+                seq=writer.last.seq + 1,
+                world_size=world_size,
+                created=round(time.time(), 3),
+                final=final,
+                total_bytes=sum(part.total_bytes for part in parts),
+                parts=tuple(parts),
+                meta=meta or {},
+            )
+            raw = root.to_bytes()
+            digest = sha256(raw)
+            self.store.put(joined(self.prefix, root_key(digest)), raw)
+            writer.append(
+                kind="commit",
+                step=step,
+                digest=digest,
+                name=name,
+                manifest=root_key(digest),
+                total_bytes=root.total_bytes,
+                final=final,
+            )
+            return Saved(step=step, digest=digest, bytes=root.total_bytes, final=final, generation=claim.generation)
 
     def prune(self, keep: int, claim: Claim | None = None) -> list[str]:
         """Keep the newest ``keep`` complete checkpoints, every final or pinned one and everything in quarantine.
@@ -236,7 +240,8 @@ class CheckpointStore:
                 raise InputError("prune needs a claim: only the current generation may delete")
             claim = list(self._writers)[-1]
         pruner = Pruner(self.store, self.prefix, self.log, self.reader, self._pins)
-        return pruner.prune(self._writer(claim), keep, self.quarantined_digests())
+        with self._appending:
+            return pruner.prune(self._writer(claim), keep, self.quarantined_digests())
 
     def superfluous(self, keep: int) -> list[Entry]:
         """The commits that :meth:`prune` would remove now, newest first; nothing is written.
@@ -250,6 +255,13 @@ class CheckpointStore:
         return pruner.superfluous(list(self.log.live(tail)), keep, aside)
 
     def _writer(self, claim: Claim) -> LogWriter:
-        if claim not in self._writers:
-            self._writers[claim] = self.log.writer(claim)
-        return self._writers[claim]
+        with self._appending:
+            if claim not in self._writers:
+                self._writers[claim] = self.log.writer(claim)
+            return self._writers[claim]
+
+
+def _check_order(writer: LogWriter, step: int) -> None:
+    last = max(writer.committed_step, 0)
+    if step < last:
+        raise InputError(f"step = {step}: step {last} is committed already; steps never go back")

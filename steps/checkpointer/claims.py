@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from typing import Literal
 
 from argosy.steps.checkpoint.log import Claim
@@ -25,6 +26,7 @@ class Claims:
         self._managed = managed
         self._by: By | None = None
         self.made: Claim | None = None
+        self._making = threading.Lock()
 
     def reserve(self, by: By) -> None:
         """From now on only ``by`` commits.
@@ -44,9 +46,10 @@ class Claims:
             InputError: as :meth:`reserve`; or argosy's claim is not in the environment.
         """
         self.reserve(by)
-        if self.made is None:
-            self.made = self._made()
-        return self.made
+        with self._making:  # saves of torch DCP may overlap, and a second claim would fence the first
+            if self.made is None:
+                self.made = self._made()
+            return self.made
 
     def _made(self) -> Claim:
         if not self._managed:
