@@ -61,20 +61,24 @@ HANGS = [event(0, "gang_created"), event(10, "restart_began", restart=0), *STEPS
 
 
 @pytest.mark.parametrize(
-    ("state", "seconds"),
+    ("state", "seconds", "useful"),
     [
-        ({"phase": "Running"}, 90.0), ({"phase": "Running", "interrupted": "SIGKILL"}, 0.0),
-        ({"phase": "Running", "silent_since": 10.0}, 0.0), ({"phase": "Failed"}, 0.0),
+        ({"phase": "Running"}, 90.0, 30.0), ({"phase": "Running", "interrupted": "SIGKILL"}, 0.0, 0.0),
+        ({"phase": "Running", "silent_since": 10.0}, 0.0, 30.0), ({"phase": "Failed"}, 0.0, 0.0),
     ],
 )  # fmt: skip
-def test_what_goes_on_lasts_until_now_though_nothing_is_told(state: dict[str, Any], seconds: float) -> None:
-    """For hours a queue was of two seconds, and the goodput of a hanging run that of its last step."""
+def test_what_goes_on_lasts_until_now_though_nothing_is_told(
+    state: dict[str, Any], seconds: float, useful: float
+) -> None:
+    """For hours a queue was of two seconds, and the goodput of a hanging run that of its last step. What is over has
+    lost its steps: no checkpoint holds them.
+    """
     queued = build_record(QUEUED, {"name": "w", **state}, 100.0).waiting
     assert queued is not None
     assert queued.queued_seconds == seconds
     goodput = build_record(HANGS, {"name": "w", **state}, 130.0).goodput
     assert goodput is not None
-    assert (goodput.wall, goodput.useful, goodput.ending) == (40.0 + seconds, 30.0, seconds)
+    assert (goodput.wall, goodput.useful, goodput.ending) == (40.0 + seconds, useful, seconds)
 
 
 def test_status_tells_how_long_it_has_been_so_now(story: Any, argosy: Any) -> None:
