@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from argosy.steps.record.wording import duration
-from argosy.steps.runlog import KEPT, UNWRITTEN, WRITTEN
+from argosy.steps.runlog import KEPT, LOG_UNWRITTEN, WRITTEN
 from argosy.steps.store.base import UNSERVED
 from argosy.steps.store.opening import SAVE_SECONDS
 from argosy.workflows.cli.store_away import SILENT_SECONDS
 
 _TAIL = 64 << 10
-_WORD = re.compile(f"{UNWRITTEN}(?P<since>[-0-9T:]+Z): (?P<cause>[a-z0-9_]+): (?P<why>.+){KEPT}")
+_WORD = re.compile(f"{LOG_UNWRITTEN}(?P<since>[-0-9T:]+Z): (?P<cause>[a-z0-9_]+): (?P<why>.+){KEPT}")
 
 
 class Unwritten(NamedTuple):
@@ -56,7 +56,7 @@ def _last_word(path: Path) -> Unwritten | None:
             lines = log.read().decode(errors="replace").split("\n")
     except OSError:
         return None
-    last = next((line for line in reversed(lines) if line.startswith((UNWRITTEN, WRITTEN))), "")
+    last = next((line for line in reversed(lines) if line.startswith((LOG_UNWRITTEN, WRITTEN))), "")
     found = _WORD.fullmatch(last)
     return Unwritten(datetime.fromisoformat(found["since"]).timestamp(), *found.group(2, 3)) if found else None
 
