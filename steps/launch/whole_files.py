@@ -24,6 +24,8 @@ _ZIP = b"PK\x03\x04"
 _ZIP_HEAD = b"PK"
 _ALWAYS_ZIP = frozenset({".distcp", ".npz"})
 _SAFETENSORS_HEADER = 8
+_HEADER_BYTES = 100_000_000
+"""The safetensors library reads no longer header either."""
 _PICKLE, _PICKLE_END = b"\x80", b"."
 _JSON_BYTES = 64 << 20
 """A longer JSON file is judged by its last character alone."""
@@ -179,7 +181,7 @@ def _safetensors_whole(path: Path) -> bool:
     with path.open("rb") as source:
         length = int.from_bytes(source.read(_SAFETENSORS_HEADER), "little")
         size = path.stat().st_size
-        if length > size:
+        if length > min(size, _HEADER_BYTES):
             return False
         try:
             header = json.loads(source.read(length))
