@@ -29,7 +29,7 @@ SET_BACK_SECONDS = 600.0
 """A writer whose next word is so much older than the one before had its clock set back."""
 SILENT_SECONDS = 60.0
 """Between two words that the log cannot be written."""
-UNWRITTEN, KEPT = "argosy: event log not written since ", "; it is kept until it can be"
+LOG_UNWRITTEN, KEPT = "argosy: event log not written since ", "; it is kept until it can be"
 WRITTEN = "argosy: event log written again"
 """Said on stderr, since the log cannot: who reads a run of this machine looks for them there."""
 _STEADY = frozenset(("step", "staging", "streamed"))
@@ -189,7 +189,7 @@ class RunLog:
                     silent_until = now + SILENT_SECONDS
                     clock = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
                     cause = error.cause if isinstance(error, StepError) else Cause.UNKNOWN
-                    os.write(2, f"{UNWRITTEN}{clock}: {cause}: {error}{KEPT}\n".encode())
+                    os.write(2, f"{LOG_UNWRITTEN}{clock}: {cause}: {error}{KEPT}\n".encode())
 
     def __enter__(self) -> RunLog:
         return self

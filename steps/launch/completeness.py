@@ -11,7 +11,7 @@ from pathlib import Path
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.folder_part import SETTLED_SECONDS
 from argosy.steps.launch.units import Contents, Unit, contents, step_in
-from argosy.steps.launch.whole_files import Ages, Signature, looks_whole, open_for_writing, proves_itself
+from argosy.steps.launch.whole_files import Ages, Signature, globbed, looks_whole, open_for_writing, proves_itself
 
 REST_SECONDS = 0.2
 _POINTER_BYTES = 512
@@ -153,7 +153,7 @@ class Completeness:
     def _missing(self, unit: Unit) -> str:
         base = self._base(unit)
         for rank, globs in self._expected:
-            paths = (path.relative_to(self._folder).as_posix() for each in globs for path in base.glob(each))
+            paths = (path.relative_to(self._folder).as_posix() for each in globs for path in globbed(base, each))
             if not any(path in unit.files for path in paths):
                 return f"there is no {globs[0]} of rank {rank}"
         return ""
@@ -179,9 +179,9 @@ class Completeness:
         return ""
 
     def _unmarked(self, unit: Unit, newest: bool) -> str:
-        if not self._marker or any(path.is_file() for path in self._base(unit).glob(self._marker)):
+        if not self._marker or any(path.is_file() for path in globbed(self._base(unit), self._marker)):
             return ""
-        beside = [path for path in self._folder.glob(self._marker) if path.is_file()]
+        beside = [path for path in globbed(self._folder, self._marker) if path.is_file()]
         if unit.name and (any(_names(path, unit) for path in beside) or (beside and not newest)):
             return ""
         return f"{beside[0].name} names another" if beside else f"its marker {self._marker} is not there"
@@ -196,7 +196,7 @@ class Completeness:
 
     def _whole(self, unit: Unit, name: str) -> bool:
         path = self._folder / name
-        empty_marker = self._marker and unit.files[name][0] == 0 and path in self._base(unit).glob(self._marker)
+        empty_marker = self._marker and unit.files[name][0] == 0 and path in globbed(self._base(unit), self._marker)
         return bool(empty_marker) or looks_whole(path)
 
 

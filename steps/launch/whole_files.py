@@ -19,10 +19,13 @@ Signature = dict[str, State]
 """Relative path -> its state."""
 
 _SECOND = 10**9
+_LOOKS = 100
 _ZIP = b"PK\x03\x04"
 _ZIP_HEAD = b"PK"
 _ALWAYS_ZIP = frozenset({".distcp", ".npz"})
 _SAFETENSORS_HEADER = 8
+_HEADER_BYTES = 100_000_000
+"""The safetensors library reads no longer header either."""
 _PICKLE, _PICKLE_END = b"\x80", b"."
 _JSON_BYTES = 64 << 20
 """A longer JSON file is judged by its last character alone."""
@@ -39,14 +42,23 @@ def matching(folder: Path, include: Sequence[str]) -> list[str]:
     found: set[str] = set()
     for glob in include or ("**/*",):
         plain = set(glob).isdisjoint("*?[")
-        with contextlib.suppress(FileNotFoundError):
-            for path in folder.glob(glob):
-                # What another node just fetches into a folder that both share is not the script's.
-                if not path.is_file() or path.name.startswith(".argosy-"):
-                    continue
-                if not path.is_symlink() or (plain and path.resolve().is_relative_to(inside)):
-                    found.add(path.relative_to(folder).as_posix())
+        for path in globbed(folder, glob):
+            # What another node just fetches into a folder that both share is not the script's.
+            if not path.is_file() or path.name.startswith(".argosy-"):
+                continue
+            if not path.is_symlink() or (plain and path.resolve().is_relative_to(inside)):
+                found.add(path.relative_to(folder).as_posix())
     return sorted(found)
+
+
+def globbed(folder: Path, glob: str) -> list[Path]:
+    """What the glob matches. Python's own ends where a folder goes meanwhile, as an old checkpoint that is removed, and
+    leaves out what comes after it: then it is looked for anew.
+    """
+    for _ in range(_LOOKS):
+        with contextlib.suppress(FileNotFoundError):
+            return list(folder.glob(glob))
+    return list(folder.glob(glob))
 
 
 def signature(folder: Path, include: Sequence[str]) -> Signature:
@@ -169,7 +181,7 @@ def _safetensors_whole(path: Path) -> bool:
     with path.open("rb") as source:
         length = int.from_bytes(source.read(_SAFETENSORS_HEADER), "little")
         size = path.stat().st_size
-        if length > size:
+        if length > min(size, _HEADER_BYTES):
             return False
         try:
             header = json.loads(source.read(length))

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from argosy.steps.record.wording import duration
-from argosy.steps.runlog import KEPT, UNWRITTEN, WRITTEN
+from argosy.steps.runlog import KEPT, LOG_UNWRITTEN, WRITTEN
 from argosy.steps.store.base import UNSERVED
 from argosy.steps.store.opening import SAVE_SECONDS
 
 _TAIL = 64 << 10
-_WORD = re.compile(f"{UNWRITTEN}(?P<since>[-0-9T:]+Z): (?P<cause>[a-z0-9_]+): (?P<why>.+){KEPT}")
+_WORD = re.compile(f"{LOG_UNWRITTEN}(?P<since>[-0-9T:]+Z): (?P<cause>[a-z0-9_]+): (?P<why>.+){KEPT}")
 
 
 class Unwritten(NamedTuple):
@@ -59,6 +59,6 @@ def _tail(path: str) -> list[str]:
 
 def last_word(lines: list[str]) -> Unwritten | None:
     """What a supervisor's log says last of its store; None: nothing, or that it can write."""
-    last = next((line for line in reversed(lines) if line.startswith((UNWRITTEN, WRITTEN))), "")
+    last = next((line for line in reversed(lines) if line.startswith((LOG_UNWRITTEN, WRITTEN))), "")
     found = _WORD.fullmatch(last)
     return Unwritten(datetime.fromisoformat(found["since"]).timestamp(), *found.group(2, 3)) if found else None

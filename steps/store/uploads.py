@@ -47,9 +47,11 @@ def unfinished(store: ObjectStore, prefix: str) -> Iterator[Upload]:
         for found in page.get("Uploads", ()):
             if found["Key"].startswith(below):
                 yield Upload(found["Key"][len(root) :], found["UploadId"])
-        if not page.get("IsTruncated"):
+        following = {name: page.get(f"Next{name}", "") for name in ("KeyMarker", "UploadIdMarker")}
+        # A gateway may say that there are more and not where: the same page would come for ever.
+        if not page.get("IsTruncated") or not following["KeyMarker"] or following.items() <= marker.items():
             return
-        marker |= {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+        marker |= following
 
 
 def abort(store: ObjectStore, upload: Upload) -> None:

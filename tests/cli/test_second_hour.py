@@ -115,7 +115,7 @@ def test_who_looked_and_found_nothing_new_is_not_told_that_nobody_looked(tmp_pat
     assert "and nobody has looked\n" in argosy(tmp_path, "events").stdout
     assert argosy(tmp_path, "watch", "run.toml", "--once").returncode == 0
     assert "and the looks have found nothing new\n" in argosy(tmp_path, "events").stdout
-    assert "which this machine does not see" in argosy(tmp_path, "events", "file:///mnt/none/store/gpt").stderr
+    assert "there is no folder /mnt/none/store here" in argosy(tmp_path, "events", "file:///mnt/none/store/gpt").stderr
 
 
 def test_the_description_that_lies_here_is_the_one_that_is_advised(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from argosy.steps.runlog import KEPT, UNWRITTEN, RunLog
+from argosy.steps.runlog import KEPT, LOG_UNWRITTEN, RunLog
 from argosy.steps.store import open_store
 from argosy.workflows.cli.unwritten import UnwrittenWatch
 from tests.s3 import S3Server, nothing
@@ -172,7 +172,7 @@ def test_a_supervisor_that_ended_has_not_written_what_it_could_not(tmp_path: Pat
     log, lines = tmp_path / "log", list[str]()
     node = {"templateName": "train", "phase": "Running", "log": str(log)}
     watch = UnwrittenWatch(lines.append)
-    log.write_text(f"{UNWRITTEN}2026-11-28T14:00:00Z: disk_full: cannot write /a: No space left on device{KEPT}\n")
+    log.write_text(f"{LOG_UNWRITTEN}2026-11-28T14:00:00Z: disk_full: cannot write /a: No space left on device{KEPT}\n")
     for phase in ("Running", "Failed", "Failed"):
         watch.look({"nodes": [{**node, "phase": phase}]}, away=False)
     assert len(lines) == 1, lines  # said that it can be written again

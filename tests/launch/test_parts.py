@@ -220,6 +220,10 @@ def test_whole_files(tmp_path: Path) -> None:
     of_another = b'{"w":{"data_offsets":[0,null]}}'
     (tmp_path / "a.safetensors").write_bytes(struct.pack("<Q", len(of_another)) + of_another)
     assert not looks_whole(tmp_path / "a.safetensors")
+    with (tmp_path / "a.safetensors").open("wb") as misnamed:  # its header would be half a terabyte
+        misnamed.write(struct.pack("<Q", 1 << 39))
+        misnamed.truncate(1 << 40)
+    assert not looks_whole(tmp_path / "a.safetensors")
     several_disks = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 2) + struct.pack("<4s4H2LH", b"PK\x05\x06", *[0] * 7)
     (tmp_path / "b.pt").write_bytes(b"PK\x03\x04" + several_disks)
     assert not looks_whole(tmp_path / "b.pt")

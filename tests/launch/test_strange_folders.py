@@ -11,10 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.launch.completeness import Completeness
+from argosy.steps.launch.units import Contents, contents
 from tests.launch.nodes import EVERY, Cluster
 
 ONE = {"nnodes": 1, "nproc": 1, "checkpoint_expect": (), "checkpoint_include": ("**/*.json",)}
 DEEP = "import os\nfor _ in range(30):\n    os.mkdir('d' * 200)\n    os.chdir('d' * 200)"
+
+ROTATE = """
+import os, shutil
+number = 0
+while True:
+    number += 1
+    os.makedirs(f"checkpoint-{number}/a/b")
+    open(f"checkpoint-{number}/rank0.json", "w").close()
+    shutil.rmtree(f"checkpoint-{number - 3}", ignore_errors=True)
+"""
 
 
 def dig(folder: Path) -> None:
@@ -61,6 +74,23 @@ def test_a_path_that_nobody_can_follow(
     fill_in(gang.nodes[node].folder)
     gang.save(20)
     gang.until(lambda: 20 in gang.committed(), "commit of the next one")
+
+
+def test_old_checkpoints_that_are_removed_meanwhile_hide_no_other_one(tmp_path: Path) -> None:
+    """Python's glob ends where a folder has gone. At the end of a run, on a folder that nodes share, that failed it."""
+    kept = [f"z/{number}/rank0.json" for number in range(3)]
+    for name in kept:
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("{}")
+    args = LaunchArgs(store_uri="", name="", checkpoint_unit=("z",), checkpoint_expect=("**/rank{rank}.json",))
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", ROTATE], cwd=tmp_path) as rotating:
+        try:
+            for _ in range(300):
+                (unit,) = contents(tmp_path, args).units
+                assert sorted(unit.files) == kept
+                assert Completeness(args, tmp_path, [1]).flaw_at_end(Contents((unit,), {}), unit)
+        finally:
+            rotating.kill()
 
 
 @pytest.mark.parametrize("ahead", [0.03, 0.04, 0.05, 0.06])

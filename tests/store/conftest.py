@@ -23,7 +23,7 @@ from tests.s3.moto import moto
 
 BUCKET = "argosy-tests"
 Fault = Callable[[str, str, int], str]
-"""(method, path, number of this request from 0) -> "", "before:CODE:NAME", "after:CODE:NAME", "drop", "cut"."""
+"""(method, path, number of this request from 0) -> "", "before:CODE:NAME", "after:CODE:NAME", "drop", "cut", "more"."""
 
 
 class S3Proxy:
@@ -60,6 +60,8 @@ class S3Proxy:
                     data, headers = answer.read(), answer.getheaders()
                 if fault.startswith("after:"):
                     return self.refuse(fault)
+                if fault == "more":  # a page that says that it is not the last
+                    data = data.replace(b"<IsTruncated>false", b"<IsTruncated>true")
                 self.send_response(answer.status)
                 for name, value in headers:
                     if name.lower() not in ("connection", "transfer-encoding", "date", "server", "content-length"):

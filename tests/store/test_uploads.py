@@ -13,7 +13,7 @@ import boto3
 import pytest
 
 from argosy.steps.checkpoint import CheckpointStore
-from argosy.steps.store import StoreError, open_store
+from argosy.steps.store import StoreError, open_store, uploads
 
 BUCKET = "argosy-tests"
 # Sends one part of a shard and is then killed by itself: the second part is answered by nobody.
@@ -100,6 +100,14 @@ def test_who_may_not_list_uploads_can_prune_all_the_same(proxy: Any, capfd: pyte
     proxy.fault = lambda method, path, number: "before:403:AccessDenied" if "uploads" in path else ""
     assert checkpoints.prune(1, claim) == [made[0].digest]
     assert "a lifecycle rule of the bucket can abort them" in capfd.readouterr().err
+
+
+def test_a_gateway_that_says_there_are_more_uploads_and_not_where(proxy: Any, client: Any) -> None:
+    root = uuid.uuid4().hex
+    client.create_multipart_upload(Bucket=BUCKET, Key=f"{root}/run/data/torn")
+    proxy.fault = lambda method, path, number: "more" if "uploads" in path else ""
+    found = uploads.unfinished(open_store(f"s3://{BUCKET}/{root}"), "run/data")
+    assert [upload.key for upload in found] == ["run/data/torn"]
 
 
 def test_a_profile_that_only_boto3_reads_costs_no_checkpoint(

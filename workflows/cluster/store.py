@@ -59,12 +59,11 @@ def _folder(uri: str, *, typed: bool) -> ObjectStore:
     path = unquote(urlsplit(uri).path)
     # A new volume has no store yet; whoever writes to it makes the folder.
     if not os.path.isdir(path) and not os.path.ismount(os.path.dirname(path)):
-        if typed:
-            raise InputError(
-                f"{uri}: there is no folder {path} here; correct it, or mount there the volume that has it"
-            )
         own = min(Path(".argosy/volumes").glob(f"*/{Path(path).name}"), default=None)
         of_here = f"; the store of the runs that were made in this folder is {own.absolute().as_uri()}" if own else ""
+        if typed:
+            told = f"{uri}: there is no folder {path} here; correct it, or mount there the volume that has it"
+            raise InputError(f"{told}{of_here}")
         raise InputError(
             f"the run's store {uri} is a folder of a volume of the cluster, which this machine does not see; mount the "
             f'volume here so that {path} is there, or keep runs in a bucket (storage.uri = "s3://…"){of_here}'
