@@ -274,6 +274,16 @@ def test_a_folder_that_only_the_first_start_may_make_is_told_of(argosy, tmp_path
 
 
 @pytest.mark.parametrize(
+    "line", ["os.path.exists(out) or os.mkdir(out)", "os.mkdir(out) if not os.path.isdir(out) else None"]
+)
+def test_who_asks_in_the_same_line_makes_it_once(argosy, tmp_path, line) -> None:
+    save = "for epoch in range(9):\n    torch.save({}, out + '/last.pt')\n"
+    (tmp_path / "train.py").write_text(f"import os, torch\nout = 'out'\n{line}\n{save}")
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'path = "out"' in out, "makes out" in out) == (0, True, False), out + err
+
+
+@pytest.mark.parametrize(
     "path", ["os.path.abspath('out')", "os.path.join(os.getcwd(), 'out')", "Path(__file__).resolve().parent / 'out'"]
 )
 def test_an_absolute_path_is_not_taken_for_a_relative_one(argosy, tmp_path, path) -> None:

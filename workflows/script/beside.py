@@ -16,6 +16,7 @@ _GIVES_BACK = re.compile(r"(?i)^_*(re)?(load|restore|resume|from_)")
 """So is a function called that is handed what to read."""
 _LOOKS = re.compile(r"\b(exists|isdir|is_dir|rmtree|listdir)\(")
 _ASKS = re.compile(rf"(?i){_LOOKS.pattern}|resum|restor|load|contin|ckpt|checkpoint|start")
+_GUARDS = (ast.Try, ast.For, ast.While, ast.With, ast.IfExp, ast.BoolOp)
 
 
 def opened(source: Source, values: Values) -> tuple[dict[str, str], frozenset[str]]:
@@ -69,7 +70,7 @@ def _is_bare(call: ast.AST, source: Source, values: Values, depth: int = 4) -> b
     above, around = [*source.above(call)], source.function_of(call)
     asks = around is not None and _LOOKS.search(ast.unparse(around)) is not None
     asks = asks or any(_ASKS.search(ast.unparse(each.test)) for each in above if isinstance(each, ast.If))
-    if asks or any(isinstance(each, ast.Try | ast.For | ast.While | ast.With) for each in above):
+    if asks or any(isinstance(each, _GUARDS) for each in above):
         return False
     known = [] if around is None else values.bindings.calls_of(around)  # none: a library calls it
     callers = [each for each in known if around is None or source.class_of(around) is not None
