@@ -274,9 +274,10 @@ def test_a_folder_that_only_the_first_start_may_make_is_told_of(argosy, tmp_path
 
 
 @pytest.mark.parametrize(
-    "line", ["os.path.exists(out) or os.mkdir(out)", "os.mkdir(out) if not os.path.isdir(out) else None"]
-)
-def test_who_asks_in_the_same_line_makes_it_once(argosy, tmp_path, line) -> None:
+    "line", ["os.path.exists(out) or os.mkdir(out)", "os.mkdir(out) if not os.path.isdir(out) else None",
+             "new = not os.path.isdir(out)\nif new:\n    os.mkdir(out)"]
+)  # fmt: skip
+def test_who_asks_in_the_same_line_or_above_makes_it_once(argosy, tmp_path, line) -> None:
     save = "for epoch in range(9):\n    torch.save({}, out + '/last.pt')\n"
     (tmp_path / "train.py").write_text(f"import os, torch\nout = 'out'\n{line}\n{save}")
     code, out, err = argosy("init", "train.py")

@@ -8,7 +8,7 @@ import re
 from argosy.workflows.script.account import LOADERS
 from argosy.workflows.script.learned import means
 from argosy.workflows.script.saves import COPIES
-from argosy.workflows.script.source import Source, argument, last_name, plain
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import temporary
 
@@ -65,10 +65,12 @@ def made_once(source: Source, values: Values) -> tuple[str, str] | None:
     return None
 
 
-def _is_bare(call: ast.AST, source: Source, values: Values, depth: int = 4) -> bool:
+def _is_bare(call: ast.expr, source: Source, values: Values, depth: int = 4) -> bool:
     """Whether nothing around it, or around what calls its function, asks first, or takes an error for none."""
     above, around = [*source.above(call)], source.function_of(call)
-    asks = around is not None and _LOOKS.search(ast.unparse(around)) is not None
+    before = (each for each in next(source.scopes(call)).body if each.lineno <= call.lineno)
+    own = [around] if around is not None else [each for each in before if not isinstance(each, Function)]
+    asks = any(_LOOKS.search(ast.unparse(each)) for each in own)
     asks = asks or any(_ASKS.search(ast.unparse(each.test)) for each in above if isinstance(each, ast.If))
     if asks or any(isinstance(each, _GUARDS) for each in above):
         return False
