@@ -139,6 +139,18 @@ def test_a_file_of_settings_is_read_as_the_script_reads_it(argosy, tmp_path, scr
     assert ("path.resume_state of c.json may make it go on" in out) == (name == "c.json"), out
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("out: kept\nsite: 'a // b'\n", "yaml.safe_load(Path('c.yaml').read_text())"),  # no remark: YAML has none of these
+     ("out: kept\n---\nout: other\n", "[*yaml.safe_load_all(open('c.yaml'))][0]")],
+)  # fmt: skip
+def test_what_a_text_of_settings_says_is_left_as_it_is(argosy, tmp_path, text, said) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    (tmp_path / "train.py").write_text(f"import yaml\nfrom pathlib import Path\nopt = {said}\n" + SAVES % "opt['out']")
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'path = "kept"' in out) == (0, True), out + err
+
+
 AT_ITS_END = """\
 import torch
 def prepare():
@@ -259,6 +271,17 @@ def test_a_folder_that_only_the_first_start_may_make_is_told_of(argosy, tmp_path
     code, out, err = argosy("init", "train.py")
     said = "line 8 makes out/samples: a restart that finds it there ends with an error: give it exist_ok=True"
     assert (code, said in out) == (0, told), out + err
+
+
+@pytest.mark.parametrize(
+    "line", ["os.path.exists(out) or os.mkdir(out)", "os.mkdir(out) if not os.path.isdir(out) else None",
+             "new = not os.path.isdir(out)\nif new:\n    os.mkdir(out)"]
+)  # fmt: skip
+def test_who_asks_in_the_same_line_or_above_makes_it_once(argosy, tmp_path, line) -> None:
+    save = "for epoch in range(9):\n    torch.save({}, out + '/last.pt')\n"
+    (tmp_path / "train.py").write_text(f"import os, torch\nout = 'out'\n{line}\n{save}")
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'path = "out"' in out, "makes out" in out) == (0, True, False), out + err
 
 
 @pytest.mark.parametrize(

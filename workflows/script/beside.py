@@ -8,7 +8,7 @@ import re
 from argosy.workflows.script.account import LOADERS
 from argosy.workflows.script.learned import means
 from argosy.workflows.script.saves import COPIES
-from argosy.workflows.script.source import Source, argument, last_name, plain
+from argosy.workflows.script.source import Function, Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import temporary
 
@@ -16,6 +16,7 @@ _GIVES_BACK = re.compile(r"(?i)^_*(re)?(load|restore|resume|from_)")
 """So is a function called that is handed what to read."""
 _LOOKS = re.compile(r"\b(exists|isdir|is_dir|rmtree|listdir)\(")
 _ASKS = re.compile(rf"(?i){_LOOKS.pattern}|resum|restor|load|contin|ckpt|checkpoint|start")
+_GUARDS = (ast.Try, ast.For, ast.While, ast.With, ast.IfExp, ast.BoolOp)
 
 
 def opened(source: Source, values: Values) -> tuple[dict[str, str], frozenset[str]]:
@@ -64,12 +65,14 @@ def made_once(source: Source, values: Values) -> tuple[str, str] | None:
     return None
 
 
-def _is_bare(call: ast.AST, source: Source, values: Values, depth: int = 4) -> bool:
+def _is_bare(call: ast.expr, source: Source, values: Values, depth: int = 4) -> bool:
     """Whether nothing around it, or around what calls its function, asks first, or takes an error for none."""
     above, around = [*source.above(call)], source.function_of(call)
-    asks = around is not None and _LOOKS.search(ast.unparse(around)) is not None
+    before = (each for each in next(source.scopes(call)).body if each.lineno <= call.lineno)
+    own = [around] if around is not None else [each for each in before if not isinstance(each, Function)]
+    asks = any(_LOOKS.search(ast.unparse(each)) for each in own)
     asks = asks or any(_ASKS.search(ast.unparse(each.test)) for each in above if isinstance(each, ast.If))
-    if asks or any(isinstance(each, ast.Try | ast.For | ast.While | ast.With) for each in above):
+    if asks or any(isinstance(each, _GUARDS) for each in above):
         return False
     known = [] if around is None else values.bindings.calls_of(around)  # none: a library calls it
     callers = [each for each in known if around is None or source.class_of(around) is not None

@@ -125,7 +125,8 @@ class Library(Builtins):
             return Known(self._tabled(args, named))
         if name in _READERS and any(each in owner for each in _FORMATS):
             loaded = self._loaded(args[0] if args else None)
-            return Known([loaded] if name.endswith("_all") else loaded)
+            several = isinstance(loaded, list) and len(loaded) > 1
+            return Known(loaded if several or not name.endswith("_all") else [loaded])
         if name.endswith("Path") and len(args) > 1:
             return Known(self.lifted(lambda *parts: PurePosixPath(*map(self.text, parts)), *args))
         if name in _SAME and args:

@@ -163,4 +163,5 @@ class Methods(Texts):
         texts = [self.text(each) for each in choices(value) if isinstance(each, File | str | PurePosixPath)]
         found = [parsed(text) if "\n" in text else self.read_file(text)
                  for text in texts if text and not self.has_holes(text)]  # fmt: skip
-        return join(self.table(each) for each in found) if found and None not in found else Unknown("", SETTINGS)
+        tables = ([*map(self.table, each)] if isinstance(each, list) else self.table(each) for each in found)
+        return join(tables) if found and None not in found else Unknown("", SETTINGS)

@@ -166,18 +166,24 @@ def read_settings(path: Path) -> object:
 
 
 def parsed(text: str, suffix: str = "") -> object:
-    """What stands in a text of settings; None where nothing can be read. Of several documents each gives its keys."""
-    with contextlib.suppress(ValueError, TypeError, yaml.YAMLError, RecursionError):
-        if suffix == ".toml":
+    """What stands in a text of settings, a list of several documents; None where nothing can be read."""
+    if suffix == ".toml":
+        with contextlib.suppress(ValueError, RecursionError):
             return tomllib.loads(text)
-        if suffix in ("", ".json"):
-            with contextlib.suppress(ValueError):
-                return json.loads(text)
-            text = _REMARK.sub("", text)  # what is left of JSON is YAML
-        several = [*yaml.load_all(text, Loader=_Loader)]
-        tables = [each for each in several if isinstance(each, dict)]
-        return {key: value for each in tables for key, value in each.items()} if tables[1:] else [*several, None][0]
+        return None
+    for read in (
+        json.loads,
+        _documents,
+        lambda given: _documents(_REMARK.sub("", given)),
+    ):  # what is left of JSON is YAML
+        with contextlib.suppress(ValueError, TypeError, yaml.YAMLError, RecursionError):
+            return read(text)
     return None
+
+
+def _documents(text: str) -> object:
+    several = [*yaml.load_all(text, Loader=_Loader)]
+    return several if several[1:] else [*several, None][0]
 
 
 def changed(content: Any, words: Sequence[str]) -> object:
