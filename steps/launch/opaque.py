@@ -74,7 +74,8 @@ class FolderWatch:
         self._labels = Labelling(folder, checkpoint, found.units[-1] if found.units else None, args.checkpoint_include)
         self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
         """What was committed, or given up, of each unit."""
-        self.pruning = Pruning(checkpoints, args.checkpoint_keep)
+        unasked = bool(digest) and assignment.nnodes > 1 and not self._asks
+        self.pruning = Pruning(checkpoints, args.checkpoint_keep, others_restore=unasked)
         self._complained: set[str] = set()
         self._ranks_run: Callable[[], bool] = lambda: True
         self._closing = threading.Event()

@@ -15,7 +15,11 @@ MOST_HELD = 50
 class Pruning:
     """After each commit; ``keep`` 0: never."""
 
-    def __init__(self, checkpoints: CheckpointStore, keep: int) -> None:
+    def __init__(self, checkpoints: CheckpointStore, keep: int, *, others_restore: bool = False) -> None:
+        """``others_restore``: before a second commit other nodes may still be fetching what all go on from: a script
+        may save once before its first collective, which waits for them.
+        """
+        self._others_restore = others_restore
         self._checkpoints = checkpoints
         self._keep = keep
         self._wrong = False
@@ -28,7 +32,8 @@ class Pruning:
     def prune(self) -> None:
         """Also when it fails the commit stands."""
         self._held = self._held + 1 if self._wrong else 0
-        if not self._keep or 0 < self._held <= MOST_HELD:
+        others_restore, self._others_restore = self._others_restore, False
+        if not self._keep or others_restore or 0 < self._held <= MOST_HELD:
             return
         try:
             self._checkpoints.prune(self._keep)

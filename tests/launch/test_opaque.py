@@ -15,6 +15,7 @@ from tests.launch.committing import committed_folder
 
 if TYPE_CHECKING:
     from tests.launch.conftest import Gang
+    from tests.launch.nodes import Cluster
 
 # Writes in two halves: a kill between them leaves a torn file.
 TRAIN = """
@@ -235,6 +236,25 @@ def test_corrupt_checkpoint_is_reported_with_its_digest(make_gang: Callable[[int
     assert gang.steps() == []
     gang.order("exit", 72)
     assert gang.exit_codes() == [72]
+
+
+def test_a_slow_node_still_finds_what_all_go_on_from(cluster: Callable[..., Cluster]) -> None:
+    """Node 0's script saved before its first collective and ``keep`` was 1: the other one's restore ended the run."""
+    gang = cluster(nproc=1, checkpoint_expect=(), checkpoint_keep=1)
+
+    def save(step: int, left: list[int]) -> None:
+        gang.nodes[0].save(0, step)
+        gang.until(lambda: [each.step for each in gang.store.commits()] == left, f"{left} alone")
+
+    gang.begin()
+    save(10, [10])
+    gang.begin()
+    save(20, [10, 20])
+    gang.nodes[0].saves.stop()  # what followed the commit is over
+    assert [each.step for each in gang.store.commits()] == [10, 20]
+    gang.begin()
+    save(30, [10, 20, 30])
+    save(40, [40])
 
 
 def time_settled(path: Path) -> None:
