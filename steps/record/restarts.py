@@ -108,16 +108,14 @@ def told_at(events: Sequence[Event]) -> dict[int | None, int]:
 
 def _points(events: Sequence[Event]) -> dict[Key, tuple[Point, ...]]:
     """Of each step the report of the lowest rank: one curve, whoever else reports. A rank that goes back has begun to
-    count something else, or trains again what it had trained. Ranks train on until they are stopped: what they tell
-    after it was said how their start ended is no part of it.
+    count something else, or trains again what it had trained.
     """
-    over = {_key(event): event.time for event in events if event.kind == "restart_ended"}
     best: dict[Key, dict[int, tuple[int, Point]]] = {}
     told: dict[tuple[Key, int], list[int]] = {}
     """What each rank told since it went back the last time: ascending, so that a day of steps is one pass."""
     for event in events:
         step = whole(event.fields, "step")
-        if event.kind != "step" or step is None or event.time > over.get(_key(event), inf):
+        if event.kind != "step" or step is None:
             continue
         rank = whole(event.fields, "rank") or 0
         point = Point(event.time, step, number(event.fields, "loss"), number(event.fields, "tokens_per_second"))
@@ -171,6 +169,10 @@ def _restart(
     source = next((save for save in saves if text(save.fields, "digest") == digest != ""), None)
     own = [save for save in saves if began.time <= save.time < until and text(save.fields, "digest") not in aside]
     saved = told_by(own[-1]) if own else None
+    # Ranks train on until they are stopped: what they tell once it was said how their start ended is a part of it only
+    # where they saved it, for nobody trains that again.
+    last = ended.time if ended else inf
+    points = tuple(point for point in points if point.time <= last or point.step <= (saved or 0))
     furthest = max((point.step for point in points), default=None)
     return Restart(
         attempt=attempt,

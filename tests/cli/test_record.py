@@ -750,6 +750,21 @@ def test_steps_of_ranks_that_were_not_stopped_yet_are_none_of_a_start_that_has_e
     assert (tally.step, tally.running) == (50, False)
 
 
+def test_steps_that_ranks_saved_before_they_were_stopped_are_part_of_their_start(story) -> None:
+    """Nobody trains them again: their losses were missing in the curve, and in what chaos compares."""
+    story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=2, nproc_per_node=1)
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 50, 1.0, 0.1)
+    story.at(6.0, "restart_ended", attempt=1, restart=0, cause="unknown", last_step=50)
+    story.steps(1, 0, 51, 58, 6.1, 0.1)
+    story.at(6.6, "checkpoint_committed", step=56, digest="d56")
+    story.at(7.0, "restart_began", attempt=1, restart=1, generation=2, restored_step=56, restored_digest="d56")
+    story.steps(1, 1, 57, 60, 8.0, 0.1)
+    first, second = story.record().restarts
+    assert [each.step for each in (*first.points, *second.points)] == [*range(1, 61)]
+    assert first.last_step == 56
+
+
 def test_an_end_is_believed_of_who_adopted_the_gang() -> None:
     events = [
         Event(0, "gang_created", "first", {"attempt": 1, "gang": "g", "nnodes": 1, "nproc_per_node": 1}),
