@@ -164,10 +164,6 @@ class Supervisor:
             context.ledger.append("excluded", node=decision.exclude, cause=str(failure.cause))
             context.record.log.append("node_excluded", node=decision.exclude, cause=str(failure.cause))
         context.record.ended(failure, verdict, decision, outcome.endings)
-        if decision.skip:
-            first, last = decision.skip
-            context.ledger.append("skipped", first=first, last=last)
-            context.record.log.append("skipped", first=first, last=last)
         context.ledger.add_failure(failure, decision, verdict)
         context.faults.after(outcome.endings, context.record.log, context.commits.flip_byte)
         say = f"{verdict.cause} at step {outcome.step}: {verdict.quote}; {decision.action}: {decision.reason}"
@@ -220,6 +216,11 @@ class Supervisor:
         context, verdict = self._context, outcome.verdict
         assert verdict is not None
         context.channel.order(Orders(command="stop", root=_told(verdict)))
+        if decision.skip and "{}-{}".format(*decision.skip) not in context.ledger.skipped().split():
+            # After the decision: what was passed over already is no remedy, for whoever has to decide it again.
+            told = dict(zip(("first", "last"), decision.skip, strict=True))
+            context.ledger.append("skipped", **told)
+            context.record.log.append("skipped", **told)
         self._avoid, self._enough = decision.avoid, outcome.enough
         replace_gang = bool(decision.exclude or decision.avoid) or Trait.NEW_PODS in verdict.cause.traits
         leaves_spot = self._gangs.leaves_spot() and not gang.on_demand
