@@ -90,6 +90,25 @@ def test_a_gang_does_not_end_for_what_is_there_already(
     assert ("is still there is not known" in capfd.readouterr().err) is (status == 403)
 
 
+class Busy(Namespace):
+    """A quota that others use up just now, of which the API server does not know yet what is left."""
+
+    def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        said = super().write(method, path, document)
+        if self.made[-1] not in CHANNEL and self.made.count(self.made[-1]) == 1:
+            message = 'Operation cannot be fulfilled on resourcequotas "objects": the object has been modified'
+            return 409, {"reason": "Conflict", "message": message}
+        return said
+
+
+def test_a_conflict_about_a_quota_is_asked_again(manifest: GangManifest, tmp_path: Path) -> None:
+    """It ended the run (78), though the next try goes through."""
+    namespace = Busy(409, "AlreadyExists")
+    with hosted(namespace, manifest, tmp_path) as host:
+        host.create(manifest, Identity(name="w-1", attempt=1, nnodes=2, env={}))
+    assert namespace.made == [*CHANNEL, "jobsets", "jobsets"]
+
+
 @pytest.mark.parametrize(
     ("node", "conditions", "evicted"),
     [
