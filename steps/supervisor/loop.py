@@ -38,6 +38,7 @@ class Supervisor:
         self._gangs = Gangs(context)
         self._avoid = ""
         self._enough = 0
+        self._ended = frozenset[str]()
 
     def run(self) -> int:
         """0 when a verified commit reached the declared end; else the exit code of the verdict.
@@ -88,7 +89,7 @@ class Supervisor:
         number = int(last["restart"]) if last is not None and last["gang"] == gang.name else -1
         if entry is not None:
             return GangRestart(self._context, gang, number).adopt(entry)
-        return GangRestart(self._context, gang, number + 1, self._avoid).run()
+        return GangRestart(self._context, gang, number + 1, self._avoid, self._ended).run()
 
     def _grow(self, gang: SupervisedGang, outcome: Outcome) -> int | Verdict | None:
         """End the gang as a preemption would, with its time to save; the next is larger. Charged to nothing.
@@ -231,6 +232,7 @@ class Supervisor:
         if not kept:
             self._gangs.delete(gang, decision.reason)
             context.record.bundled(context.bundles)
+        self._ended = frozenset(state.name for state in context.host.pods(gang.name) if state.has_ended)
         self._set_last_saves_aside(verdict)
         until = time.monotonic() + decision.pause * random.uniform(0.5, 1.0)
         while (left := until - time.monotonic()) > 0:
