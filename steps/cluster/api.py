@@ -243,7 +243,8 @@ def _refusal(response: Any, path: str) -> Exception:
         reason, message = "", data[:300].decode("utf-8", "replace")
         if response.status == 404:
             message = f"{path} is not served: no such kind of object is installed; `argosy doctor` says what is missing"
-    if response.status in _RETRIED:
+    # Two writers met, mostly at a quota's count of what is used: nothing was done, and the next try sees the other's.
+    if response.status in _RETRIED or (response.status, reason) == (409, "Conflict"):
         return ApiAway(f"{response.status} {message or reason}")
     return ApiError(response.status, reason, message or f"HTTP {response.status}")
 

@@ -12,13 +12,14 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from argosy.steps.cluster.api import Api, ApiAway, ApiError
 from argosy.steps.cluster.kinds import Kind
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.objects import GANG_LABEL
 
 WATCH_SECONDS = 300
 """The server ends a watch after this long; a new one goes on where it was."""
@@ -70,6 +71,14 @@ class Watched:
         """Everything ever seen: (object, when it was gone; 0 while it is there; seconds since 1970), as they came."""
         with self._lock:
             return [(each, self._gone.get(uid, 0.0)) for uid, each in self._objects.items()]
+
+    def forget(self, gangs: Set[str]) -> None:
+        """Of what is gone: these gangs' own. A pod takes some 50 kB, and a month makes hundreds of gangs."""
+        with self._lock:
+            for uid in list(self._gone):
+                metadata = self._objects[uid]["metadata"]
+                if gangs & {metadata["name"], metadata["labels"].get(GANG_LABEL)}:
+                    del self._objects[uid], self._gone[uid]
 
     def refresh(self) -> None:
         """Ask now: for a caller that just changed something and must see what came of it.

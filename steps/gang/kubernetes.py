@@ -177,14 +177,11 @@ class KubernetesHost:
     def gangs(self) -> list[GangRecord]:
         """The gangs that are there, asked for now; one that is being deleted counts as there."""
         self._workloads.refresh()
+        seen = ((each["metadata"], gone > 0) for each, gone in self._workloads.seen())
         found = [
-            GangRecord(
-                name=each["metadata"]["name"],
-                attempt=int(each["metadata"]["labels"][ATTEMPT_LABEL]),
-                deleted=gone > 0,
-            )
-            for each, gone in self._workloads.seen()
-            if ATTEMPT_LABEL in each["metadata"]["labels"]  # a Job may be a probe
+            GangRecord(name=each["name"], attempt=int(each["labels"][ATTEMPT_LABEL]), deleted=gone)
+            for each, gone in seen
+            if ATTEMPT_LABEL in each["labels"]  # a Job may be a probe
         ]
         return sorted(found, key=lambda gang: gang.attempt)
 
@@ -254,6 +251,8 @@ class KubernetesHost:
                 break
             self._changed.wait(_POLL_SECONDS)
             self._changed.clear()
+        for watched in (self._pods, self._workloads):
+            watched.forget(self._deleted)  # not yet this one: it may be asked for evidence of its pods
         self._deleted.add(name)
         if left := self._left(name):
             where = ", ".join(f"{pod} on {each['spec'].get('nodeName') or 'no node'}" for pod, each in left.items())
@@ -283,6 +282,7 @@ class KubernetesHost:
         """Delete the Job and its pods; they have a second to end."""
         self._api.delete(JOB, probe_name(name))
         self._probes.discard(probe_name(name))
+        self._pods.forget({probe_name(name)})
 
     def evicted(self) -> bool:
         """What the API server says of the pod."""

@@ -253,7 +253,7 @@ def _charge(failure: Failure, counted: Sequence[Failure], limits: Limits, refund
             action="stop", reason=reason, exit_code=_exhausted(failure), spent=spent, limit=limits.max_restarts
         )
     # What has made progress since it failed last is started again at once.
-    pause = 0.0 if spent == 1 else min(limits.backoff_cap_seconds, limits.backoff_seconds * 2.0 ** (spent - 2))
+    pause = 0.0 if spent == 1 else min(limits.backoff_cap_seconds, limits.backoff_seconds * 2.0 ** min(spent - 2, 20))
     return Decision(
         action="restart",
         reason=f"restart {spent} of {limits.max_restarts} since the last checkpoint",

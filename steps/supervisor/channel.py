@@ -121,8 +121,8 @@ class Channel:
             self._step = self._saved = 0
             self._gathering = Gathering()
             self._orders = Orders(command="continue")
-            if released:
-                self._check_ins = {}
+            if released:  # who stands by is answered by no assignment, and waits on
+                self._check_ins = {pod: each for pod, each in self._check_ins.items() if pod not in assignments}
             self._changed.notify_all()
 
     def order(self, orders: Orders) -> None:

@@ -38,6 +38,7 @@ class Supervisor:
         self._gangs = Gangs(context)
         self._avoid = ""
         self._enough = 0
+        self._ended = frozenset[str]()
 
     def run(self) -> int:
         """0 when a verified commit reached the declared end; else the exit code of the verdict.
@@ -88,7 +89,7 @@ class Supervisor:
         number = int(last["restart"]) if last is not None and last["gang"] == gang.name else -1
         if entry is not None:
             return GangRestart(self._context, gang, number).adopt(entry)
-        return GangRestart(self._context, gang, number + 1, self._avoid).run()
+        return GangRestart(self._context, gang, number + 1, self._avoid, self._ended).run()
 
     def _grow(self, gang: SupervisedGang, outcome: Outcome) -> int | Verdict | None:
         """End the gang as a preemption would, with its time to save; the next is larger. Charged to nothing.
@@ -164,10 +165,6 @@ class Supervisor:
             context.ledger.append("excluded", node=decision.exclude, cause=str(failure.cause))
             context.record.log.append("node_excluded", node=decision.exclude, cause=str(failure.cause))
         context.record.ended(failure, verdict, decision, outcome.endings)
-        if decision.skip:
-            first, last = decision.skip
-            context.ledger.append("skipped", first=first, last=last)
-            context.record.log.append("skipped", first=first, last=last)
         context.ledger.add_failure(failure, decision, verdict)
         context.faults.after(outcome.endings, context.record.log, context.commits.flip_byte)
         say = f"{verdict.cause} at step {outcome.step}: {verdict.quote}; {decision.action}: {decision.reason}"
@@ -220,6 +217,11 @@ class Supervisor:
         context, verdict = self._context, outcome.verdict
         assert verdict is not None
         context.channel.order(Orders(command="stop", root=_told(verdict)))
+        if decision.skip and "{}-{}".format(*decision.skip) not in context.ledger.skipped().split():
+            # After the decision: what was passed over already is no remedy, for whoever has to decide it again.
+            told = dict(zip(("first", "last"), decision.skip, strict=True))
+            context.ledger.append("skipped", **told)
+            context.record.log.append("skipped", **told)
         self._avoid, self._enough = decision.avoid, outcome.enough
         replace_gang = bool(decision.exclude or decision.avoid) or Trait.NEW_PODS in verdict.cause.traits
         leaves_spot = self._gangs.leaves_spot() and not gang.on_demand
@@ -230,6 +232,7 @@ class Supervisor:
         if not kept:
             self._gangs.delete(gang, decision.reason)
             context.record.bundled(context.bundles)
+        self._ended = frozenset(state.name for state in context.host.pods(gang.name) if state.has_ended)
         self._set_last_saves_aside(verdict)
         until = time.monotonic() + decision.pause * random.uniform(0.5, 1.0)
         while (left := until - time.monotonic()) > 0:

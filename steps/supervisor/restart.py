@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -31,15 +31,17 @@ HOST_SECONDS = 0.5
 class GangRestart:
     """Restart number ``number`` of ``gang``."""
 
-    def __init__(self, context: Context, gang: SupervisedGang, number: int, avoid: str = "") -> None:
-        """``avoid``: a node that is done without if another pod stands by."""
+    def __init__(
+        self, context: Context, gang: SupervisedGang, number: int, avoid: str = "", ended: Set[str] = frozenset()
+    ) -> None:
+        """``avoid``: a node that is done without if another pod stands by; ``ended``: pods that had, with the last."""
         self._context = context
         self._gang = gang
         self._number = number
         self._asked_at = 0.0
         self._states: list[PodState] = []
         self._enough = 0
-        self._avoid = avoid
+        self._avoid, self._ended = avoid, ended
         self._spares = context.manifest.spares
         self._attendance = Attendance(context, gang, number)
 
@@ -79,7 +81,6 @@ class GangRestart:
             self._enough = placing.enough
             return found
         began, stuck_at = context.clock.now(), 0.0
-        before = {state.name for state in self._states if state.has_ended and self._number > 0}
         while True:
             wanted = self._wanted()
             ready = {
@@ -91,12 +92,14 @@ class GangRestart:
             for name in sorted(set(ready) - known):
                 known.add(name)
                 self._checked_in(ready[name], missing)
-            if not missing or (self._spares and self._attendance.is_enough(ready, missing)):
+            # With spares also who was lost in the pause may be missing, and nobody waits for it.
+            whole = not missing and len(ready) >= self._gang.nnodes
+            if whole or (self._spares and self._attendance.is_enough(ready, missing)):
                 return ready
             self._expect()
             ended = any(state.has_ended for state in self._states)
             if ended and not (self._spares and len(self._wanted()) >= self._gang.nnodes):
-                early = [state for state in self._states if state.name not in before]
+                early = [state for state in self._states if state.name not in self._ended]
                 return ended_early(context, self._gang, self._number, early)
             now = context.clock.now()
             stuck = [state for state in missing if state.reason in STUCK]
@@ -104,7 +107,7 @@ class GangRestart:
                 placing.say(cannot_begin(stuck), self._states)
             stuck_at = (stuck_at or now) if stuck else 0.0
             if now - began > (limit := context.settings.args.check_in_timeout_seconds):
-                return never_came(missing, limit)
+                return never_came(missing or [each for each in self._states if each.name not in ready], limit)
             if stuck_at and now - stuck_at > STUCK_SECONDS:
                 return never_came(stuck, now - began)
             context.pause(TICK_SECONDS)

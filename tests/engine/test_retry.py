@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from argosy.workflows.engine.retry import wait_seconds
+
 
 def retried(strategy: str, code: str = "exit 3") -> str:
     return f"""
@@ -103,6 +105,11 @@ def test_backoff_waits_with_factor_and_cap(run_workflow: Callable[..., Any]) -> 
     assert gaps[1] >= 0.15
     assert 0.15 <= gaps[2] < 0.35
     assert found.message == "No more retries left"
+
+
+def test_a_backoff_that_doubled_a_thousand_times_is_the_cap() -> None:
+    assert wait_seconds({"duration": "1s", "factor": "2", "cap": "1m"}, 2000) == 60.0
+    assert wait_seconds({"duration": "1s", "factor": "2"}, 2000) == pytest.approx(2**63 / 1e9)
 
 
 def test_max_duration_ends_retries(run_workflow: Callable[..., Any]) -> None:

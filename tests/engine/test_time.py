@@ -50,6 +50,13 @@ def test_the_workflows_deadline_fails_what_runs_and_what_is_to_come(run_workflow
     assert found.phase == "Failed"
 
 
+def test_a_deadline_may_be_a_month_away(run_workflow: Callable[..., Any]) -> None:
+    """2.6e9 ms are more than poll takes: the engine ended with a traceback."""
+    found = run_workflow("- name: main\n  container: {image: i, command: [sleep, '0.3']}\n",
+                         "entrypoint: main\nactiveDeadlineSeconds: 2592000")  # fmt: skip
+    assert found.phase == "Succeeded"
+
+
 def test_suspend_with_duration(run_workflow: Callable[..., Any]) -> None:
     found = run_workflow("- name: main\n  suspend: {duration: 300ms}\n")
     assert (found.phase, found["wf"].type, found["wf"].message) == ("Succeeded", "Suspend", "")

@@ -135,6 +135,8 @@ def injected(fault: dict[str, Any] | None, step: int, pipe: int) -> None:
 def fail(how: str) -> None:
     if how == "exception":
         raise ZeroDivisionError("the plan wants it")
+    if how.startswith("say "):
+        raise FloatingPointError(how.removeprefix("say "))
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if how == "segv":

@@ -147,6 +147,8 @@ def test_preemptions_have_a_budget_of_their_own() -> None:
 def test_pauses_double_up_to_the_cap() -> None:
     roots = [failed(Cause.S3_THROTTLE, quote=word) for word in ("a-", "b-", "c-", "d-", "e-")]
     assert [after(*roots[: count + 1]).pause for count in range(5)] == [0.0, 1.0, 2.0, 4.0, 8.0]
+    patient = replace(LIMITS, max_same_failure=10_000, max_restarts=10_000)
+    assert after(*roots * 300, limits=patient).pause == 10.0, "2.0 ** 1024 is no number"
 
 
 def test_who_knows_better_raises_the_limit_of_an_unknown_cause() -> None:

@@ -446,6 +446,23 @@ def test_a_pod_without_a_rank_is_told_to_stand_by_at_once_and_is_missed_when_it_
     assert wire.channel.silent() == {"p1"}
 
 
+def test_who_stands_by_waits_on_when_a_restart_begins(wire: Wire) -> None:
+    """Forgotten until its long poll was over, it was missed when the restart failed before, and the gang was deleted"""
+    wire.channel.expect("g", frozenset({"p0", "p1"}))
+    wire.channel.stand_by(StandBy(nnodes=1, workflow="w", dataset_digest="d"))
+    wire.assign(0, 1)
+    assert wire.check_in(1)[1]["wait"]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(wire.check_in, 1)
+        while "p1" not in wire.channel.check_ins():
+            wire.channel.wait(0.02)
+        wire.channel.expect("g", frozenset({"p0", "p1"}), 1)
+        wire.assign(1, 1)
+        assert not waiting.done()
+        assert set(wire.channel.check_ins()) == {"p1"}
+        wire.channel.close()
+
+
 def test_a_pod_that_came_later_is_admitted_without_disturbing_the_restart(wire: Wire) -> None:
     wire.channel.expect("g", frozenset({"p0"}))
     wire.assign(0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from argosy.steps.cluster import watching
 from argosy.steps.cluster.connecting import connect
 from argosy.steps.contract.objects import GANG_LABEL, WORKFLOW_LABEL
 from argosy.steps.gang import reasons
@@ -90,6 +92,25 @@ def test_a_gang_does_not_end_for_what_is_there_already(
     assert ("is still there is not known" in capfd.readouterr().err) is (status == 403)
 
 
+class Busy(Namespace):
+    """A quota that others use up just now, of which the API server does not know yet what is left."""
+
+    def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        said = super().write(method, path, document)
+        if self.made[-1] not in CHANNEL and self.made.count(self.made[-1]) == 1:
+            message = 'Operation cannot be fulfilled on resourcequotas "objects": the object has been modified'
+            return 409, {"reason": "Conflict", "message": message}
+        return said
+
+
+def test_a_conflict_about_a_quota_is_asked_again(manifest: GangManifest, tmp_path: Path) -> None:
+    """It ended the run (78), though the next try goes through."""
+    namespace = Busy(409, "AlreadyExists")
+    with hosted(namespace, manifest, tmp_path) as host:
+        host.create(manifest, Identity(name="w-1", attempt=1, nnodes=2, env={}))
+    assert namespace.made == [*CHANNEL, "jobsets", "jobsets"]
+
+
 @pytest.mark.parametrize(
     ("node", "conditions", "evicted"),
     [
@@ -145,6 +166,60 @@ def test_a_gang_whose_nodes_its_queue_takes_back_is_preempted(
     with hosted(queue, manifest, tmp_path) as host:
         (pod,) = host.pods("w-1")
     assert REASONS.get(pod.reason) == cause
+
+
+class Succession(Namespace):
+    """Each JobSet has a pod at once, and both are gone as soon as it is deleted; a watch ends with the next change."""
+
+    def __init__(self) -> None:
+        super().__init__(201, "")
+        self.here, self.version, self.changed = dict[str, dict[str, Any]](), 1, threading.Condition()
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+        with self.changed:
+            if "watch" in query:
+                while query["resourceVersion"] == [str(self.version)] and not self.over.is_set():
+                    self.changed.wait(0.1)
+                return json.dumps({"type": "ERROR", "object": {"code": 410, "reason": "Expired"}}).encode()
+            kind = path.rpartition("/")[2]
+            pods = {
+                name: {"metadata": {"labels": {GANG_LABEL: name}}, "status": {"phase": "Running"}} for name in self.here
+            }
+            found = self.here if kind == "jobsets" else pods if kind == "pods" else {}
+            items = [{**each, "metadata": {**each["metadata"], "name": name, "uid": f"{kind}-{name}"}}
+                     for name, each in found.items()]  # fmt: skip
+            return json.dumps({"metadata": {"resourceVersion": str(self.version)}, "items": items}).encode()
+
+    def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        with self.changed:
+            if method == "DELETE":
+                self.here.pop(path.rpartition("/")[2], None)
+            elif path.endswith("/jobsets"):
+                self.here[document["metadata"]["name"]] = document
+            self.version += 1
+            self.changed.notify_all()
+        return super().write(method, path, document)
+
+
+def test_of_gangs_that_are_long_gone_nothing_is_kept(
+    manifest: GangManifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every pod that was ever seen was, until the supervisor of a large gang had no memory left."""
+    monkeypatch.setattr(watching, "_LONGEST_PAUSE", 0.05)
+    namespace = Succession()
+    with hosted(namespace, manifest, tmp_path) as host:
+        for attempt in range(1, 5):
+            name = f"w-{attempt}"
+            host.create(manifest, Identity(name=name, attempt=attempt, nnodes=2, env={}))
+            until = time.monotonic() + 30
+            while [state.phase for state in host.pods(name)] != ["Running"]:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            assert host.delete(name, 0.0) == ()
+            assert host.pods(name) == []
+            assert len(host.documents_of(name)) == 1, "its evidence"
+        assert {each["metadata"]["name"] for each, _ in host._pods.seen()} <= {"w-3", "w-4"}
+        assert {each["metadata"]["name"] for each, _ in host._workloads.seen()} <= {"w-3", "w-4"}
 
 
 @pytest.mark.parametrize("suspend", [False, True])

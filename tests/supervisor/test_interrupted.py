@@ -47,6 +47,17 @@ def test_an_order_to_stop_reaches_pods_that_never_heard_it(rig: Rig) -> None:
     assert [(a["attempt"], a["restart"]) for a in rig.assignments()] == [(1, 0), (1, 0), (1, 1), (1, 1)], rig.log()
 
 
+@pytest.mark.parametrize("at", ['"kind": "skipped"', FAILURE + r'.*"skip": \[\s*9'])
+def test_data_that_are_to_be_passed_over_are_although_its_supervisor_was_killed(rig: Rig, at: str) -> None:
+    """Written down before the decision, they were taken for passed over in vain, and the run ended (77)."""
+    loss = {"index": 1, "step": 8, "how": "say the loss is nan"}
+    rig.plan["faults"], rig.options = [{**loss, "times": 2}], {"nan_skip_steps": 2}
+    rig.run_killed(at)
+    assert rig.run(20) == 0, rig.log()
+    assert causes(rig) == ["numerics_nan"] * 2
+    assert {a["skip"] for a in rig.assignments()} == {"", "9-10"}
+
+
 @pytest.mark.parametrize(
     "at", [FAILURE, r'put \S+ .*"kind": "gang_deleted"', r"output checkpoint-uri", r'put \S+ .*"kind": "ended"']
 )

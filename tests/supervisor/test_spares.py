@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from argosy.steps.data.listing import take_snapshot
 from argosy.steps.data.stored_manifest import save_manifest
+from argosy.steps.pods.pod import adopt
 from argosy.steps.store import open_store
 
 if TYPE_CHECKING:
@@ -127,6 +129,25 @@ def test_two_lost_nodes_at_once_are_one_too_many_for_a_spare(spared: Rig) -> Non
     assert spared.run() == 0, spared.log()
     assert nodes(spared)[-1] == {0: "node-2", 1: "node-3"}
     assert len(spared.events("gang_created")) == 2
+
+
+def test_too_many_pods_lost_while_their_gang_pauses_are_charged_to_nobody(spared: Rig) -> None:
+    """The one that was left was given all ranks: the supervisor ended with a traceback."""
+    spared.options = {"backoff_seconds": 12.0}
+    spared.plan["faults"] = [{"index": 1, "step": 8, "how": "kill", "times": 2}]
+    process = spared.start()
+    ended = spared.until(lambda: spared.events("restart_ended")[1:])
+    spared.until(lambda: time.time() > ended[0].time + 3)  # in the pause, of 6 to 12 s
+    for node in ("node-1", "node-2"):
+        (folder,) = (spared.local / f"nodes/{node}/pods").iterdir()
+        (folder / "reason.json").write_text('{"reason": "DisruptionTarget"}')
+        pod = adopt(folder)
+        assert pod is not None
+        pod.kill()
+    assert process.wait(60) == 0, spared.log()
+    causes = [event.fields["cause"] for event in spared.events("restart_ended")]
+    assert causes[:2] == ["unknown"] * 2, spared.log()
+    assert set(causes[2:]) <= {"preempted_evicted"}, spared.log()
 
 
 @pytest.mark.parametrize("at", ["failure", "restart"])

@@ -19,6 +19,8 @@ _TRANSIENT = (
     "etcdserver: request timed out", "etcdserver: too many requests", "upper: no more rows in",
 )  # fmt: skip
 """What Argo looks for in a node's message, which is all it knows there: it has no other sign of a transient error."""
+_LONGEST_SECONDS = (2**63 - 1) / 1e9
+"""Go's longest duration: Argo waits no longer, whatever the factor has come to."""
 
 
 def policy_of(strategy: Mapping[str, Any]) -> str:
@@ -87,8 +89,11 @@ def wait_seconds(backoff: Mapping[str, Any], attempts: int) -> float:
     """Seconds between the end of attempt number ``attempts`` (from 1) and the next."""
     wait = duration(backoff["duration"])
     factor = whole_number(backoff.get("factor") or 0)
-    if factor > 0:
-        wait *= float(factor) ** (attempts - 1)
+    if factor > 0 and wait:
+        try:
+            wait = min(wait * float(factor) ** (attempts - 1), _LONGEST_SECONDS)
+        except OverflowError:
+            wait = _LONGEST_SECONDS
     if backoff.get("cap"):
         wait = min(wait, duration(backoff["cap"]))
     return wait

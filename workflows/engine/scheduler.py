@@ -24,6 +24,8 @@ from argosy.workflows.engine.state import WorkflowState
 OnChange = Callable[[WorkflowState], None]
 
 
+_LONGEST_WAIT_SECONDS = 86400.0
+"""poll takes no more than 24 days, which is less than a long run may last; who wakes early waits on."""
 _SAME_SECONDS = 0.5
 """A second SIGINT so soon is the first one, which a wrapper passed on: nobody has read yet what another one does."""
 _USUAL_DEPTH, _DEPTH = sys.getrecursionlimit(), 20_000
@@ -156,7 +158,7 @@ class Scheduler:
 
     def _wait(self, woken: int) -> None:
         moments = [each for each in (self._operation.next_pass, self._pods.next_moment()) if each is not None]
-        timeout = None if not moments else max(0.0, min(moments) - time.time())
+        timeout = None if not moments else max(0.0, min(*moments, time.time() + _LONGEST_WAIT_SECONDS) - time.time())
         handles = list(self._pods.handles())
         if len(handles) < len(self._pods):
             return
