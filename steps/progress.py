@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -100,15 +101,28 @@ def failed(cause: str, message: str, *, node: str) -> None:
 
 
 def _send(record: dict[str, Any]) -> None:
-    handle = _opened(os.environ.get(env.PROGRESS_FD))
+    handle = pipe()
     if handle is None:
         return
     line = (json.dumps({k: v for k, v in record.items() if v is not None}, default=_plain) + "\n").encode()
     if len(line) <= MAX_LINE:
         try:
-            os.write(int(handle), line)
+            os.write(handle, line)
         except OSError:
             os.environ.pop(env.PROGRESS_FD)  # the parent is gone; training goes on
+
+
+def pipe() -> int | None:
+    """This process's handle on the pipe; None: it has none."""
+    handle = _opened(os.environ.get(env.PROGRESS_FD))
+    if handle is None:
+        return None
+    with contextlib.suppress(OSError):
+        found = os.fstat(int(handle))
+        if stat.S_ISFIFO(found.st_mode) and os.environ.get(env.PROGRESS_PIPE, str(found.st_ino)) == str(found.st_ino):
+            return int(handle)
+    os.environ.pop(env.PROGRESS_FD)
+    return None
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ from argosy.steps.child_python import child_command, child_environ
 from argosy.steps.contract import env
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
+from argosy.steps.progress import pipe
 
 _END_SECONDS = 15.0
 _SAID_BYTES = 600
@@ -56,10 +57,10 @@ class Writer:
 
     def _spawn(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
         handles = (theirs.fileno(), self.arena.handle)
-        progress = os.environ.get(env.PROGRESS_FD, "")
+        progress = pipe()
         return subprocess.Popen(
             child_command("argosy.steps.checkpointer", *handles, os.getpid()),
-            pass_fds=(*handles, *([int(progress)] if progress.isdigit() else [])),
+            pass_fds=(*handles, *([] if progress is None else [progress])),
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,

@@ -83,7 +83,7 @@ class Daemon:
         connection.sendall(nonce + b"\n")
         reader = connection.makefile("rb")
         message, signed = (reader.readline(_LINE_BYTES).rstrip(b"\n") for _ in range(2))
-        if not hmac.compare_digest(signature(self._key, nonce, message), signed.decode("ascii", "replace")):
+        if not hmac.compare_digest(signature(self._key, nonce, message).encode(), signed):
             return
         connection.settimeout(None)
         connection.sendall(f"{self._run(json.loads(message))}\n".encode())

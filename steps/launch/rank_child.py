@@ -49,6 +49,7 @@ def start_rank(command: Sequence[str], environ: dict[str, str], ranks_from: str 
 def _process(
     command: Sequence[str], environ: dict[str, str], ranks_from: str, output: int, progress: int
 ) -> subprocess.Popen[bytes] | Forked:
+    environ = {**environ, names.PROGRESS_PIPE: str(os.fstat(progress).st_ino)}
     if ranks_from and command[0] == sys.executable and (command[1] == "-m" or command[1].endswith(".py")):
         env = {**environ, names.PROGRESS_FD: str(_PROGRESS)}
         order = {"run": "python", "argv": command[1:], "env": env, "cwd": os.getcwd()}

@@ -94,7 +94,8 @@ class RankHub:
         with self._lock:
             self._clients[client] = LineBuffer(_LINE_BYTES)
             if self._last_word:
-                client.sendall(self._last_word)
+                with contextlib.suppress(OSError):  # a shim that was killed meanwhile
+                    client.sendall(self._last_word)
         self._selector.register(client, selectors.EVENT_READ)
 
     def _read(self, client: socket.socket) -> None:

@@ -84,7 +84,7 @@ class Reporter:
         self._thread.start()
 
     def close(self) -> None:
-        """Deliver what is left, once, and stop."""
+        """Deliver what is left, while it is taken, and stop."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -216,7 +216,7 @@ class Reporter:
                 self._urgent, closed = False, self._closed
             if news or not (closed and delivered):
                 delivered = self._deliver()
-            if closed:
+            if closed and not (delivered and self._steps):
                 return
             pause = REPORT_SECONDS if delivered else min(pause * 2, _SLOWEST_SECONDS)
 
@@ -261,7 +261,7 @@ class Reporter:
             node=self._identity.node,
             node_rank=self._assignment.node_rank,
             restart=self._assignment.restart,
-            phase=self._phase,
+            phase="running" if self._phase == "finished" and len(steps) < len(self._steps) else self._phase,
             steps=steps,
             worked=worked,
             furthest=dict(self._furthest),

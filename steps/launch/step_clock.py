@@ -79,6 +79,8 @@ class StepClock:
         if anew:
             self._words.clear()
             self._stride = self._saved_at = 0
+        while self._words and self._words[-1].when > word.when:  # the clock was set back: files are of the new time
+            self._words.pop()
         if self._words:
             self._stride = max(self._stride, word.step - self._words[-1].step)
         self._words.append(word)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from argosy.steps.launch.rank_hub import RankHub
 from argosy.steps.launch.records import RankRecords
 from argosy.steps.launch.reporter import Reporter
 from argosy.steps.launch.saves import Saves
-from argosy.steps.launch.wire import SHIM, ShimSettings
+from argosy.steps.launch.wire import SHIM, ShimSettings, connect, encode
 from argosy.steps.pods import processes
 from argosy.steps.pods.processes import is_running
 from argosy.steps.verdict.standing import standing_of
@@ -363,6 +364,34 @@ def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert ShimSettings.from_environment() == settings
     assert SHIM not in os.environ
     assert json.loads(settings.to_json())["pod"] == "p"
+
+
+def test_a_shim_that_was_killed_before_it_was_heard_silences_no_other(tmp_path: Path) -> None:
+    free, heard = threading.Event(), []
+
+    def on_record(record: dict[str, Any]) -> None:
+        heard.append(record["type"])
+        free.wait(10)
+
+    hub = RankHub(tmp_path, on_record)
+    try:
+        hub.release()
+        first = connect(tmp_path)
+        first.sendall(encode({"type": "first"}))
+        while not heard:
+            time.sleep(0.001)
+        connect(tmp_path).close()
+        last = connect(tmp_path)
+        last.sendall(encode({"type": "last"}))
+        free.set()
+        first.close()
+        last.close()
+        until = time.monotonic() + 10
+        while len(heard) < 2 and time.monotonic() < until:
+            time.sleep(0.001)
+        assert heard == ["first", "last"]
+    finally:
+        hub.close()
 
 
 def test_a_report_of_nonsense_costs_only_itself(tmp_path: Path) -> None:

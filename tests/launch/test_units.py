@@ -183,6 +183,16 @@ def test_the_step_of_a_commit(known: FileStep, words: list[tuple[int, float]], e
     assert (label.step, label.source, label.told) == expected
 
 
+def test_a_clock_that_was_set_back_costs_no_save_its_step() -> None:
+    clock, after = StepClock(0), 5000.0 - 3600
+    for step in range(1, 1001):
+        clock.tell(Word(step, 4000.0 + step))
+    for step in range(1, 11):
+        clock.tell(Word(1000 + step, after + step))
+    label = clock.label(NOTHING, after + 5.2, after + 5.4)
+    assert (label.step, label.source) == (1005, "print")
+
+
 def test_a_bar_is_believed_when_it_advances_with_the_saves() -> None:
     def labels(*saves: tuple[int, float]) -> list[tuple[int, str]]:
         clock, found = StepClock(0), []
