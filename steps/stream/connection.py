@@ -44,17 +44,16 @@ class Connection:
         self._pending: dict[int, Request] = {}
         self._number = 0
         self._lives = _LIVES
-        self._closed = False
         self._dead: StoreError | None = None
         self._socket, self._process = self._start()
         self._receiver = threading.Thread(target=self._receive, name="argosy-ranges", daemon=True)
         self._receiver.start()
 
     def submit(self, request: Request) -> None:
-        """Ask; returns at once. After :meth:`close` nobody is told."""
+        """Ask; returns at once. Who asks a connection that has ended is told so."""
         with self._lock:
             dead = self._dead
-            if not self._closed:
+            if dead is None:
                 self._number += 1
                 self._pending[self._number] = request
                 self._send(self._number, request)
@@ -62,15 +61,13 @@ class Connection:
             request.done(dead)
 
     def close(self) -> None:
-        """End the reader; what is under way is dropped. In a forked child only its copies are closed."""
+        """End the reader; who waits for what is under way is told. In a forked child only its copies are closed."""
         if self._owner != os.getpid():
             self._socket.close()
             return
-        with self._lock:
-            self._closed = True
-            self._pending.clear()
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+        self._end(StoreError(Cause.USER_EXCEPTION, f"{self._uri} was closed: nothing can be read from it any more"))
+        with self._lock, contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         if threading.current_thread() is not self._receiver:
             self._receiver.join()
         self._socket.close()
@@ -107,15 +104,17 @@ class Connection:
             self._socket.sendall(json.dumps(words).encode() + b"\n")
 
     def _receive(self) -> None:
-        head = bytearray(HEAD.size)
-        while True:
-            try:
-                self._fill(memoryview(head))
-                number, length, wrong = HEAD.unpack(head)
-                self._take(number, length, wrong)
-            except (EOFError, OSError):
-                if not self._revived():
-                    return
+        head, alive = bytearray(HEAD.size), True
+        try:
+            while alive:
+                try:
+                    self._fill(memoryview(head))
+                    self._take(*HEAD.unpack(head))
+                except (EOFError, OSError):
+                    alive = self._revived()
+        except Exception as error:  # who waits would wait for ever
+            text = f"reading {self._uri} failed: {type(error).__name__}: {error}"
+            self._end(StoreError(Cause.UNKNOWN, text, quote=text))
 
     def _fill(self, into: memoryview) -> None:
         while into:
@@ -141,9 +140,9 @@ class Connection:
         else:
             self._fill(request.into)
             error = None
-        with self._lock:
-            self._pending.pop(number, None)
         request.done(error)
+        with self._lock:  # only now: should that fail, it is told with all others
+            self._pending.pop(number, None)
 
     def _ended(self) -> int:
         try:
@@ -154,7 +153,7 @@ class Connection:
 
     def _revived(self) -> bool:
         with self._lock:
-            if self._closed:
+            if self._dead is not None:
                 return False
             self._socket.close()
             code = self._ended()
@@ -164,10 +163,13 @@ class Connection:
                 for number, request in self._pending.items():
                     self._send(number, request)
                 return True
-            lost, self._pending = list(self._pending.values()), {}
-            text = f"the process that reads {self._uri} ended {_LIVES} times, the last time with {code}"
-            self._closed = True
-            self._dead = StoreError(Cause.HOST_OOM if code == -9 else Cause.UNKNOWN, text, quote=text)
-        for request in lost:
-            request.done(self._dead)
+        text = f"the process that reads {self._uri} ended {_LIVES} times, the last time with {code}"
+        self._end(StoreError(Cause.HOST_OOM if code == -9 else Cause.UNKNOWN, text, quote=text))
         return False
+
+    def _end(self, error: StoreError) -> None:
+        with self._lock:
+            self._dead = dead = self._dead or error
+            lost, self._pending = list(self._pending.values()), {}
+        for request in lost:
+            request.done(dead)

@@ -208,9 +208,9 @@ class StreamingDataset:
         return self._fetcher
 
     def _connect(self) -> None:
-        self._pid = os.getpid()
-        self._counters, self._ahead = Counters(), None
         self._connection = Connection(self._catalogue.uri, self._readers)
+        self._pid = os.getpid()  # only now: a process without its own must not read by its parent's
+        self._counters, self._ahead = Counters(), None
         self._finalizer = weakref.finalize(self, _end, self._connection, self._counters, self._pid)
 
     def _sample(self, number: int, fetch: Fetch) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from argosy import LineSamples, RecordSamples, ResumableLoader
+from argosy.steps.contract.errors import StepError
 from tests.stream.conftest import Corpus, blobs, records
 
 
@@ -157,6 +158,47 @@ def test_a_reader_that_is_killed_is_replaced(bucket: Corpus, seed: int) -> None:
         os.kill(data._connection.pid, signal.SIGKILL)
         with pytest.raises(Exception, match="ended 3 times, the last time with -9"):
             data[0]
+
+
+def test_nobody_waits_for_a_dataset_that_was_closed(bucket: Corpus, seed: int) -> None:
+    assert bucket.server is not None
+    bucket.write(blobs(seed, 2, 20_000))
+    data = bucket.open(RecordSamples(100))
+    bucket.server.begin(lambda seen: "slow")
+    under_way = data._fetcher.begin(data._index.extents(1))
+    data.close()
+    for ask in (under_way.wait, lambda: data[0]):
+        with pytest.raises(StepError, match="was closed"):
+            ask()
+
+
+NO_FILES = """
+import os, resource, signal, sys, argosy
+data = argosy.StreamingDataset(sys.argv[1], argosy.RecordSamples(100), index=sys.argv[2])
+first, limits = data[0], resource.getrlimit(resource.RLIMIT_NOFILE)
+if sys.argv[3] == "forks" and (child := os.fork()):
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+if sys.argv[3] != "forks":
+    os.kill(data._connection.pid, signal.SIGKILL)
+try:
+    data[0]
+except Exception as error:
+    print(error, flush=True)
+resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+if sys.argv[3] == "forks":
+    print(data[0] == first, flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["stays", "forks"])
+def test_a_process_that_can_start_no_reader_says_so(folder: Corpus, seed: int, how: str) -> None:
+    """One that was killed is not replaced; a child that gets none at first reads by its own later, not its parent's."""
+    folder.write(blobs(seed, 2, 20_000))
+    command = [sys.executable, "-c", NO_FILES, folder.uri, folder.index, how]
+    out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert "Too many open files" in out
+    assert how == "stays" or out.endswith("True\n")
 
 
 SCRIPT = """
