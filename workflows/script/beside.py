@@ -41,6 +41,8 @@ def _opened(call: ast.Call, source: Source) -> tuple[list[ast.expr], bool]:
         return call.args[:1], name == "savetxt"
     if name in COPIES:
         return call.args[1:2], True
+    if name == "merge_from_file":  # yacs'
+        return call.args[:1], False
     if name == "open":
         method = bool(owner) and not source.origin(owner[0])  # of a path; ``gzip.open`` is none
         mode, path = plain(argument(call, "mode", 0 if method else 1)) or "r", argument(call, "file", 0)

@@ -185,7 +185,7 @@ def _may_lack(name: str, loop: Turning, source: Source) -> bool:
     """Whether a name is set before the loop only where a branch is taken: ``if args.wandb: log_step = 0``."""
     made = [each for each in source.nodes if isinstance(each, ast.Assign) and each.lineno < loop.lineno
             and source.file(each) == source.file(loop) and source.function_of(each) is source.function_of(loop)
-            and name in map(ast.unparse, each.targets)]  # fmt: skip
+            and any(ast.unparse(target) == name for target, _ in _set(each))]  # fmt: skip
     around = [each for one in made for each in source.above(one) if isinstance(each, ast.If)]
     return len(made) == 1 and any(loop not in ast.walk(each) for each in around)
 
@@ -239,7 +239,7 @@ def _carried(loop: Turning, source: Source) -> tuple[str, ...]:
         around = next((each for each in source.above(node) if isinstance(each, ast.If)), None)
         asked = [node.value, *([around.test] if around is not None and node in around.body else [])]
         names = {each.id for one in asked for each in ast.walk(one) if isinstance(each, ast.Name)}
-        for name in map(ast.unparse, node.targets):
+        for name in (ast.unparse(target) for target, _ in _set(node)):
             found[name] = found.get(name, name in before) and name in names
     return tuple(name for name, kept in found.items() if kept)
 
@@ -261,7 +261,15 @@ def _numbers_before(loop: Turning, source: Source) -> set[str]:
     around = source.function_of(loop)
     made = (node for node in source.nodes if isinstance(node, ast.Assign) and source.function_of(node) is around
             and source.file(node) == source.file(loop) and node.lineno < loop.lineno)  # fmt: skip
-    return {each.id for node in made if _is_number(node.value) for each in node.targets if isinstance(each, ast.Name)}
+    return {each.id for node in made for each, value in _set(node) if _is_number(value) and isinstance(each, ast.Name)}
+
+
+def _set(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is given a value, and the value: of ``loss, step = 0, 0`` each its own, of what a call answers all of it."""
+    for target in node.targets:
+        several = target.elts if isinstance(target, ast.Tuple) else [target]
+        each = node.value.elts if isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(several) else None
+        yield from zip(several, each or [node.value] * len(several), strict=True)
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -34,6 +34,7 @@ from argosy.workflows.script.resuming import (
     loading_flag,
     model_flag,
     not_loaded,
+    switch_of_load,
     words_for_newest,
 )
 from argosy.workflows.script.saves import folder_lacks, saves
@@ -128,7 +129,7 @@ def _facts(
         launcher=launcher(source, values),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
-        restored_by=loading_flag(source, values, whole, bool(loads)),
+        restored_by=loading_flag(source, values, whole, bool(loads)) or switch_of_load(source, values, fixed(places)),
         of_model=model_flag(source, values, whole),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},

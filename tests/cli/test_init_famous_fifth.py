@@ -1,0 +1,94 @@
+"""init on what a fifth lot of well-known public programs did otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+SWITCHED = """\
+import argparse, os, torch
+
+def main(args):
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    file = os.path.join(args.out, "last.pt")
+    if args.%s:
+        state = torch.load(file)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        step, first = state["step"], state["epoch"]
+    else:
+        step, first = 0, 0
+    for epoch in range(first, 9):
+        loss, step = train(model, optimizer, step)
+        %s
+
+def train(model, optimizer, step):
+    for _ in range(9):
+        loss = model(torch.ones(1, 1)).sum()
+        loss.backward()
+        optimizer.step()
+        step += 1
+    return loss, step
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--out", default="out")
+parser.add_argument("--%s", action="store_true")
+main(parser.parse_args())
+"""
+SAVES = 'torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch + 1}, %s)'
+
+
+def test_a_switch_of_any_name_without_which_nothing_that_was_saved_is_loaded(argosy, tmp_path) -> None:
+    """Only a few names were known."""
+    (tmp_path / "train.py").write_text(SWITCHED % ("keep_going", SAVES % "file", "keep_going"))
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'resume_args = ["--keep_going"]' in out) == (0, True), out + err
+    other = SWITCHED % ("tuned", SAVES % 'args.out + "/new.pt"', "tuned")
+    (tmp_path / "train.py").write_text(other)  # what it reads was not saved by it
+    code, out, err = argosy("init", "train.py", "--force")
+    assert (code, "resume_args = [" in out, "every restart may begin anew" in out) == (0, False, True), out + err
+
+
+def test_a_number_that_a_function_of_the_turn_gives_back_goes_on(argosy, tmp_path) -> None:
+    """``loss, step = train(..., step)``: the lines left the step out."""
+    (tmp_path / "train.py").write_text(SWITCHED % ("tuned", SAVES % 'args.out + "/new.pt"', "tuned"))
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'step = state["step"]' in out, "loss = state" in out) == (0, True, False), out + err
+
+
+OF_A_FOLDER = """\
+import argparse, os, pathlib, torch
+from yacs.config import CfgNode
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--resume", default="")
+args = parser.parse_args()
+config = CfgNode({"out": "runs/first"})
+if args.resume != "":
+    config.merge_from_file(%s)
+out = pathlib.Path(config.out)
+out.mkdir(exist_ok=True, parents=True)
+with open(out / "config.yaml", "w") as file:
+    file.write(str(config))
+for epoch in range(9):
+    torch.save({"optimizer": optimizer.state_dict()}, out / f"{epoch}.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    "path", ['(pathlib.Path(args.resume) / "config.yaml").as_posix()', 'os.path.join(args.resume, "config.yaml")',
+             'f"{args.resume}/config.yaml"']
+)  # fmt: skip
+def test_a_flag_below_which_a_file_of_settings_is_read_names_the_folder(argosy, tmp_path, path) -> None:
+    """It was given the newest file, and what it reads there was not kept."""
+    (tmp_path / "train.py").write_text(OF_A_FOLDER % path)
+    code, out, err = argosy("init", "train.py")
+    told = ['resume_args = ["--resume", "runs/first"]' in out, '"config.yaml"]' in out]
+    assert (code, told) == (0, [True, True]), out + err
+
+
+def test_beside_a_file_lies_another_that_is_read_too(argosy, tmp_path) -> None:
+    """A flag of which only the folder above is asked for still names a file."""
+    (tmp_path / "train.py").write_text(OF_A_FOLDER % 'os.path.join(os.path.dirname(args.resume), "config.yaml")')
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'resume_args = ["--resume", "{newest' in out) == (0, True), out + err
