@@ -92,3 +92,65 @@ def test_beside_a_file_lies_another_that_is_read_too(argosy, tmp_path) -> None:
     (tmp_path / "train.py").write_text(OF_A_FOLDER % 'os.path.join(os.path.dirname(args.resume), "config.yaml")')
     code, out, err = argosy("init", "train.py")
     assert (code, 'resume_args = ["--resume", "{newest' in out) == (0, True), out + err
+
+
+SEVERAL_TIMES = """\
+import argparse, torch
+
+def fit():
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for epoch in range(9):
+        model.train()
+        model(torch.ones(1, 1)).sum().backward()
+        optimizer.step()
+        torch.save(model.state_dict(), "out/best.pt")
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--times", type=int, default=3)
+args = parser.parse_args()
+for run in range(args.times):
+    fit()
+"""
+
+
+@pytest.mark.parametrize(("args", "lines"), [((), False), (("--times", "1"), True)])
+def test_what_is_trained_once_is_not_trained_several_times(argosy, tmp_path, args, lines) -> None:
+    """A loop of one turn around it had left it without lines."""
+    (tmp_path / "train.py").write_text(SEVERAL_TIMES)
+    code, out, err = argosy("init", "train.py", "--", *args)
+    assert (code, "for epoch in range(start, 9)" in out, "may begin anew" in out) == (0, lines, True), out + err
+
+
+COUNTS_ITSELF = """\
+import torch
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        self.step = 0
+        self.calls = 0
+
+    def train(self):
+        self.model.train()
+        self.calls = 0
+        for _ in range(9):
+            self.model(torch.ones(1, 1)).sum().backward()
+            self.optimizer.step()
+            self.step += 1
+            self.calls += 1
+
+trainer = Trainer(torch.nn.Linear(1, 1))
+for epoch in range(9):
+    trainer.train()
+    torch.save({"step": trainer.step}, "out/last.pt")
+"""
+
+
+def test_what_an_object_counts_on_in_its_methods_goes_on(argosy, tmp_path) -> None:
+    """The lines left out the step by which it warms up and decides what to save; what begins anew is none."""
+    (tmp_path / "train.py").write_text(COUNTS_ITSELF)
+    code, out, err = argosy("init", "train.py")
+    told = ['trainer.step = state["trainer.step"]' in out, "trainer.calls" in out]
+    assert (code, told) == (0, [True, False]), out + err
