@@ -154,3 +154,32 @@ def test_what_an_object_counts_on_in_its_methods_goes_on(argosy, tmp_path) -> No
     code, out, err = argosy("init", "train.py")
     told = ['trainer.step = state["trainer.step"]' in out, "trainer.calls" in out]
     assert (code, told) == (0, [True, False]), out + err
+
+
+def test_what_is_saved_once_before_the_training_is_not_what_it_goes_on_from(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\n"
+        "torch.save(words, 'vocab/words.pt')\n"
+        "model = torch.nn.Linear(1, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "for epoch in range(9):\n"
+        "    model(torch.ones(1, 1)).sum().backward()\n"
+        "    optimizer.step()\n"
+        "    torch.save(model.state_dict(), 'out/last.pt')\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, 'path = "out"' in out, "not kept (line 2: vocab/words.pt)" in out) == (0, True, True), out + err
+
+
+@pytest.mark.parametrize(
+    ("name", "include", "waits"),
+    [("os.getcwd().split('/')[-1]", "*/last.pt", False), ("input('which run? ')", "*/last.pt", True),
+     ("input() if None else 'a'", "last.pt", False)],
+)  # fmt: skip
+def test_a_name_that_only_a_run_knows_or_that_nobody_types(argosy, tmp_path, name, include, waits) -> None:
+    (tmp_path / "train.py").write_text(
+        f"import os, torch\nname = {name}\nfor epoch in range(9):\n"
+        "    torch.save({'model': model.state_dict()}, os.path.join('out', name, 'last.pt'))\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, f'include = ["{include}"]' in out, "line 2 waits" in out) == (0, True, waits), out + err

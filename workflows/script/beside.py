@@ -67,6 +67,14 @@ def made_once(source: Source, values: Values) -> tuple[str, str] | None:
     return None
 
 
+def asks_someone(source: Source, sure: frozenset[str]) -> str:
+    """Where it waits for what somebody types, whatever the flags are; "" for nowhere."""
+    around = (ast.If, ast.Try, ast.IfExp, ast.BoolOp)
+    asked = (call for call in source.calls if ast.unparse(call.func) == "input" and source.where(call) in sure
+             and not any(isinstance(each, around) for each in source.above(call)))  # fmt: skip
+    return next(map(source.where, asked), "")
+
+
 def _is_bare(call: ast.expr, source: Source, values: Values, depth: int = 4) -> bool:
     """Whether nothing around it, or around what calls its function, asks first, or takes an error for none."""
     above, around = [*source.above(call)], source.function_of(call)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.beside import made_once, opened
+from argosy.workflows.script.beside import asks_someone, made_once, opened
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
@@ -76,7 +76,7 @@ def read_script(
             break
         source = read_source(path, [*folders, *source.roots[known:]])
         known = len(source.roots)
-    return replace(facts, alone=trains_alone(source))
+    return replace(facts, alone=trains_alone(source), asks=asks_someone(source, facts.sure))
 
 
 def _followed(
