@@ -162,7 +162,7 @@ def _put_checkpointer(guess: Guess, where: str, final: bool) -> None:
 
 
 def _to_be_made(facts: ScriptFacts, folder: str) -> list[tuple[str, str]]:
-    """What is to be said of folders that nothing makes, or that each start does."""
+    """What is to be said of folders that nothing makes, or that each start does, and of what a start is asked."""
     line = f"os.makedirs({json.dumps(folder)}, exist_ok=True)"
     why = f"only an empty folder travels with the code, so write {line} before it saves"
     found = [(f"nothing seen makes {folder}", why)] if facts.made[0] and folder != "." else []
@@ -171,6 +171,8 @@ def _to_be_made(facts: ScriptFacts, folder: str) -> list[tuple[str, str]]:
         found.append(
             (f"{where} makes {made}", "a restart that finds it there ends with an error: give it exist_ok=True")
         )
+    if facts.asks:
+        found.append((f"{facts.asks} waits for what somebody types", "nobody does in a run: let a flag say it"))
     return found
 
 
@@ -232,11 +234,14 @@ def _saved(facts: ScriptFacts, opaque: str | None, include: tuple[str, ...]) -> 
             f"SCRIPT: {states[0].where} saves what it goes on from outside the folder that it runs in "
             f"({states[0].folder}), which is all that is kept; write a folder below that one there"
         )
-    # Of several places the one that is read again.
+    # Of several places one that is saved to as it trains, and read again.
     again = {each.glob for each in facts.seen_loads}
-    first = min(
-        usable, key=lambda each: (not each.whole, again.isdisjoint((each.folder, f"{each.folder}/{each.pattern}")))
-    )
+
+    def late(each: SavedAt) -> tuple[bool, ...]:
+        unread = again.isdisjoint((each.folder, f"{each.folder}/{each.pattern}"))
+        return not each.whole, each.pattern in facts.finals, unread
+
+    first = min(usable, key=late)
     patterns = list(include) or _kinds(facts, [each for each in usable if each.folder == first.folder])
     way = facts.resume_flag()
     if way is not None and way.attribute in facts.newest:

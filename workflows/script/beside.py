@@ -41,6 +41,8 @@ def _opened(call: ast.Call, source: Source) -> tuple[list[ast.expr], bool]:
         return call.args[:1], name == "savetxt"
     if name in COPIES:
         return call.args[1:2], True
+    if name == "merge_from_file":  # yacs'
+        return call.args[:1], False
     if name == "open":
         method = bool(owner) and not source.origin(owner[0])  # of a path; ``gzip.open`` is none
         mode, path = plain(argument(call, "mode", 0 if method else 1)) or "r", argument(call, "file", 0)
@@ -63,6 +65,14 @@ def made_once(source: Source, values: Values) -> tuple[str, str] | None:
         if len(known) == 1 and known[0] != "." and "*" not in known[0]:
             return source.where(call), known[0]
     return None
+
+
+def asks_someone(source: Source, sure: frozenset[str]) -> str:
+    """Where it waits for what somebody types, whatever the flags are; "" for nowhere."""
+    around = (ast.If, ast.Try, ast.IfExp, ast.BoolOp)
+    asked = (call for call in source.calls if ast.unparse(call.func) == "input" and source.where(call) in sure
+             and not any(isinstance(each, around) for each in source.above(call)))  # fmt: skip
+    return next(map(source.where, asked), "")
 
 
 def _is_bare(call: ast.expr, source: Source, values: Values, depth: int = 4) -> bool:

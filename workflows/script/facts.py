@@ -48,6 +48,7 @@ class ScriptFacts:
     """The flag that says that torchrun starts its ranks, where it is not given."""
     restored_by: Flag | None = None
     """The flag with the path of what it loads, where nothing in its name says that it resumes."""
+    asks: str = ""  # where it waits for what somebody types
     alone: bool = False  # whether its ranks know nothing of each other
     made: tuple[bool, tuple[str, str] | None] = (False, None)
     """Whether nothing seems to make the folder that it saves into; where each start makes one, and which, that is not

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from argosy.workflows.script.bindings import Bindings
-from argosy.workflows.script.source import Function, Source, argument, last_name
+from argosy.workflows.script.source import Function, Source, argument, counted, last_name
 from argosy.workflows.script.values import Values
 
 _STEPS = ("opt", "solver", "adam", "sgd", "sched")
@@ -52,6 +52,22 @@ def learned(loop: ast.For | ast.While, source: Source, values: Values) -> Iterat
         models, saved = ([name for name in kind if not any(name.startswith(f"{other}.") for other in kind)]
                          for kind in (models, saved))  # fmt: skip
         yield from (*models, *steps, *saved)
+
+
+def counted_within(loop: ast.For | ast.While, source: Source, values: Values) -> Iterator[str]:
+    """What the methods that it calls count on in their objects, from a number that these begin with, and that nothing
+    sets back: ``trainer.step``.
+    """
+    for call, names in _inside(loop, source, values, {}, {*source.above(loop)}):
+        around, kind, own = source.function_of(call), source.class_of(call), names.get("self")
+        if around is None or kind is None or own is None:
+            continue
+        made = [(target, node) for node in ast.walk(kind) if isinstance(node, ast.Assign) for target in node.targets]
+        for name in (ast.unparse(target) for node in ast.walk(around) if (target := counted(node)) is not None):
+            given = [node for target, node in made if ast.unparse(target) == name and is_number(node.value)]
+            begun = [getattr(source.function_of(each), "name", "") == "__init__" for each in given]
+            if name[:5] == "self." and begun and all(begun):
+                yield f"{ast.unparse(own)}{name[4:]}"
 
 
 def _handed(loop: ast.For | ast.While, source: Source, values: Values) -> Iterator[str]:
@@ -226,3 +242,13 @@ def _named(node: ast.expr, names: Names) -> str | None:
         return None
     found = names.get(node.id, node)
     return ast.unparse(found) if isinstance(found, ast.Name | ast.Attribute) else None
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether a number is written there."""
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(value, ast.Call):
+        return last_name(value.func) == "float"
+    if isinstance(value, ast.Constant):
+        return type(value.value) in (int, float)
+    return last_name(value) in ("inf", "Inf", "infty")

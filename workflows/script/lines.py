@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from argosy.workflows.script.end import last_turn
-from argosy.workflows.script.learned import again, learned, means
+from argosy.workflows.script.learned import again, counted_within, is_number, learned, means
 from argosy.workflows.script.source import Function, Source, counted, last_name
 from argosy.workflows.script.values import Values
 
@@ -97,9 +97,16 @@ def loop_of(source: Source, values: Values, distributed: bool, bare: bool = Fals
     for call in source.calls:
         if last_name(call.func) in LEARNS and values.machine.comes_to(call):
             around = max(chains(call, source, values), key=len, default=[])
+            around = [each for each in around if not _is_once(each, source, values)] or around
             if around and (found := _described(around[-1], source, values, distributed, bare)) is not None:
                 return found
     return None
+
+
+def _is_once(loop: Turning, source: Source, values: Values) -> bool:
+    """Whether it takes one turn, as the flags are: ``for _ in range(args.runs)``."""
+    held = turns(loop, source, values) if isinstance(loop, ast.For) else None
+    return held is not None and len(held[1].args) == 1 and last_turn(held[1], values) == 1
 
 
 def chains(
@@ -160,7 +167,9 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool,
     zero = (call for call in source.calls if last_name(call.func) == "ZeroRedundancyOptimizer")
     if any(map(values.machine.calls.get, zero)):
         return None
-    counts = (*dict.fromkeys((*_counters(loop, source), *_carried(loop, source))),)
+    within = (each for each in counted_within(loop, source, values)
+              if not any(each.startswith(f"{one}.") for one in inside - {"self"}))  # fmt: skip
+    counts = (*dict.fromkeys((*_counters(loop, source), *_carried(loop, source), *within)),)
     counts = (*(each for each in counts if not _may_lack(each, loop, source)),)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
     if isinstance(loop, ast.While):
@@ -185,7 +194,7 @@ def _may_lack(name: str, loop: Turning, source: Source) -> bool:
     """Whether a name is set before the loop only where a branch is taken: ``if args.wandb: log_step = 0``."""
     made = [each for each in source.nodes if isinstance(each, ast.Assign) and each.lineno < loop.lineno
             and source.file(each) == source.file(loop) and source.function_of(each) is source.function_of(loop)
-            and name in map(ast.unparse, each.targets)]  # fmt: skip
+            and any(ast.unparse(target) == name for target, _ in _set(each))]  # fmt: skip
     around = [each for one in made for each in source.above(one) if isinstance(each, ast.If)]
     return len(made) == 1 and any(loop not in ast.walk(each) for each in around)
 
@@ -239,7 +248,7 @@ def _carried(loop: Turning, source: Source) -> tuple[str, ...]:
         around = next((each for each in source.above(node) if isinstance(each, ast.If)), None)
         asked = [node.value, *([around.test] if around is not None and node in around.body else [])]
         names = {each.id for one in asked for each in ast.walk(one) if isinstance(each, ast.Name)}
-        for name in map(ast.unparse, node.targets):
+        for name in (ast.unparse(target) for target, _ in _set(node)):
             found[name] = found.get(name, name in before) and name in names
     return tuple(name for name, kept in found.items() if kept)
 
@@ -261,16 +270,15 @@ def _numbers_before(loop: Turning, source: Source) -> set[str]:
     around = source.function_of(loop)
     made = (node for node in source.nodes if isinstance(node, ast.Assign) and source.function_of(node) is around
             and source.file(node) == source.file(loop) and node.lineno < loop.lineno)  # fmt: skip
-    return {each.id for node in made if _is_number(node.value) for each in node.targets if isinstance(each, ast.Name)}
+    return {each.id for node in made for each, value in _set(node) if is_number(value) and isinstance(each, ast.Name)}
 
 
-def _is_number(node: ast.expr) -> bool:
-    value = node.operand if isinstance(node, ast.UnaryOp) else node
-    if isinstance(value, ast.Call):
-        return last_name(value.func) == "float"
-    if isinstance(value, ast.Constant):
-        return type(value.value) in (int, float)
-    return last_name(value) in ("inf", "Inf", "infty")
+def _set(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is given a value, and the value: of ``loss, step = 0, 0`` each its own, of what a call answers all of it."""
+    for target in node.targets:
+        several = target.elts if isinstance(target, ast.Tuple) else [target]
+        each = node.value.elts if isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(several) else None
+        yield from zip(several, each or [node.value] * len(several), strict=True)
 
 
 def _is_amount(node: ast.expr) -> bool:

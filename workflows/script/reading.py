@@ -11,7 +11,7 @@ from types import MappingProxyType
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.script.account import ended_by, loaded_by, saved_by, set_off
 from argosy.workflows.script.alone import trains_alone
-from argosy.workflows.script.beside import made_once, opened
+from argosy.workflows.script.beside import asks_someone, made_once, opened
 from argosy.workflows.script.data import data_facts, output_variables
 from argosy.workflows.script.end import end_of
 from argosy.workflows.script.facts import ScriptFacts
@@ -34,6 +34,7 @@ from argosy.workflows.script.resuming import (
     loading_flag,
     model_flag,
     not_loaded,
+    switch_of_load,
     words_for_newest,
 )
 from argosy.workflows.script.saves import folder_lacks, saves
@@ -75,7 +76,7 @@ def read_script(
             break
         source = read_source(path, [*folders, *source.roots[known:]])
         known = len(source.roots)
-    return replace(facts, alone=trains_alone(source))
+    return replace(facts, alone=trains_alone(source), asks=asks_someone(source, facts.sure))
 
 
 def _followed(
@@ -128,7 +129,7 @@ def _facts(
         launcher=launcher(source, values),
         skipped=frozenset(source.where(each) for each in source.calls if each not in values.machine.calls),
         sure=frozenset(map(source.where, values.machine.sure)),
-        restored_by=loading_flag(source, values, whole, bool(loads)),
+        restored_by=loading_flag(source, values, whole, bool(loads)) or switch_of_load(source, values, fixed(places)),
         of_model=model_flag(source, values, whole),
         keys=settings.keys,
         written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},

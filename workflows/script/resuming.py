@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.globs import key_of
+from argosy.workflows.script.places import SavedAt
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
@@ -122,7 +124,10 @@ def folder_flags(source: Source, values: Values) -> frozenset[str]:
     paths = [each.args[0] for each in loads if last_name(each.func) == _NEWEST
              or any(map(_is_below, (each.args[0], *values.bindings.origins(each.args[0]))))]  # fmt: skip
     named = [values.untold(path) for path in (*paths, *folders_of_deepspeed(source))]
-    return frozenset(flag.attribute for flag in named if flag is not None) - {*endings(source, values)}
+    known = frozenset(flag.attribute for flag in named if flag is not None) - {*endings(source, values)}
+    below = (values.flag(key_of(_first_of(each))) for each in source.nodes if isinstance(each, ast.expr)
+             and _is_below(each))  # fmt: skip
+    return known | (frozenset(flag.attribute for flag in below if flag is not None) - file_flags(source, values))
 
 
 def endings(source: Source, values: Values) -> dict[str, str]:
@@ -180,6 +185,17 @@ def _is_below(path: ast.expr) -> bool:
     return plain(path.args[-1]) is not None or ".pt" in ast.unparse(path.args[-1])
 
 
+def _first_of(path: ast.expr) -> ast.expr:
+    """What a path begins with: ``args.folder`` of ``Path(args.folder) / "net.pt"``."""
+    first = path.values[0] if isinstance(path, ast.JoinedStr) else path
+    if isinstance(first, ast.FormattedValue):
+        return first.value
+    if isinstance(path, ast.BinOp):
+        return _first_of(path.left)
+    inner = isinstance(path, ast.Call) and last_name(path.func) in ("join", "Path", "str") and path.args
+    return _first_of(path.args[0]) if inner and isinstance(path, ast.Call) else path
+
+
 def _flags_of(path: ast.expr, values: Values) -> list[Flag]:
     return [*values.machine.flags_in(path), *values.flags_alone(path)] or [*filter(None, [values.untold(path)])]
 
@@ -199,6 +215,17 @@ def loading_flag(source: Source, values: Values, whole: bool, itself: bool) -> F
             told = not (flag.default or "").isdecimal() or COUNTS.search(flag.attribute)  # no seed, nor how many layers
             if flag.takes_value and (likely or (told and feeds_an_optimizer(call, source))):
                 return flag
+    return None
+
+
+def switch_of_load(source: Source, values: Values, places: Sequence[SavedAt]) -> Flag | None:
+    """The switch without which what was saved, with an optimizer's state, is not loaded, whatever it is called."""
+    saved = [PurePosixPath(each.folder, each.pattern) for each in places]
+    for call in (each for each in source.calls if last_name(each.func) in LOADS and each.args):
+        needed = values.machine.needed(call) or ()
+        own = any(PurePosixPath(glob) in saved for glob in values.guesses(call.args[0]))
+        if len(needed) == 1 and not needed[0].takes_value and own and feeds_an_optimizer(call, source):
+            return needed[0]
     return None
 
 

@@ -12,6 +12,7 @@ from argosy.workflows.script.domain import (
     join,
 )
 from argosy.workflows.script.expressions import Expressions
+from argosy.workflows.script.globs import nameless
 
 _NUMBER = re.compile(r"%[-+ 0-9.]*[dfeg]")
 _PLACE = re.compile(r"%(?:\((\w+)\))?[-+ 0-9.*]*[a-zA-Z%]")
@@ -36,6 +37,8 @@ class Texts(Expressions):
         if name == "join":
             parts = self.elements(args[0]) if args else None
             return of.join(map(self.text, parts)) if parts is not None else self.hole(Unknown())
+        if name in ("split", "rsplit") and nameless(of):  # what the folder of a start is called only a run knows
+            return [Unknown()]
         wide = any(isinstance(each, int) and each > _WIDEST for each in args)
         if name in _TEXTS and not wide and all(isinstance(each, str | int | None) for each in args):
             return getattr(of, name)(*args)
