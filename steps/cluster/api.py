@@ -58,6 +58,8 @@ class Api:
         self._client = client
         self.namespace = namespace
         self.patience = patience
+        self._told = set[str]()
+        """Why it does not answer, as it was told since it last did: who follows a run asks twice a second."""
 
     @property
     def server(self) -> str:
@@ -168,19 +170,20 @@ class Api:
         accept: str = "application/json",
     ) -> dict[str, Any]:
         patience = self.patience if patience is None else patience
-        began, pause, told = time.monotonic(), 0.25, set[str]()
+        began, pause = time.monotonic(), 0.25
         while True:
             try:
                 response = self._once(method, path, query or {}, body, content, READ_SECONDS, accept)
                 record: dict[str, Any] = json.loads(response.read())
+                self._told.clear()
                 return record
             except (ApiAway, ValueError) as error:
                 waited, (who, cause) = time.monotonic() - began, _WEBHOOK if UNHOOKED in str(error) else _SERVER
                 if waited + pause > patience:
                     text = f"{who} did not answer for {patience:g} s: {method} {path}: {error}"
                     raise ApiSilent(cause, text, quote=str(error), code=ExitCode.TRANSIENT) from error
-                if waited + pause > TELLING_SECONDS and (why := str(error)) not in told:
-                    told.add(why)
+                if waited + pause > TELLING_SECONDS and (why := str(error)) not in self._told:
+                    self._told.add(why)
                     text = f"{who} does not answer; asked again for {patience - waited:.0f} s: {method} {path}: {why}"
                     print(f"argosy: {text}", file=sys.stderr, flush=True)
                 time.sleep(pause)

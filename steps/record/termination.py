@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from argosy.steps.contract.causes import Cause
+
 STOPPED = re.compile(r"(stopped|shutdown) with strategy", re.IGNORECASE)
 """How Argo says that somebody stopped the workflow, in its message or in that of the step that ran."""
 _LEFT_OUT = ("cause", "message", "exit_code")
@@ -21,8 +23,9 @@ def read_message(text: str) -> tuple[str, str]:
     said = str(fields.get("message") or "") or ", ".join(
         f"{key} {value}" for key, value in fields.items() if key not in _LEFT_OUT and value not in ("", None)
     )
-    words = ": ".join(part for part in (cause, said) if part)
-    return cause, words or before.rstrip(": ")
+    named = cause if cause != Cause.UNKNOWN else ""  # what is said after it is known
+    words = ": ".join(part for part in (named, said) if part)
+    return cause, words or cause or before.rstrip(": ")
 
 
 def held_up(phase: str, words: str) -> str:

@@ -204,19 +204,22 @@ def test_one_that_was_stopped_before_it_trained_says_so(argosy, tmp_path, no_key
 
 
 def test_stop_ends_one_that_is_suspended(argosy, tmp_path, no_keys) -> None:
-    held = workflow(nodes={}, phase="Running", finishedAt=None)
-    held["spec"]["suspend"] = True
-    api = Kept(held)
-    with serving(api, tmp_path) as kubeconfig:
-        code, _, _ = argosy("stop", "w-1", "--kubeconfig", str(kubeconfig))
-    assert code == 0
-    assert [each["spec"] for each in api.kept] == [{"shutdown": "Stop", "suspend": False}]
+    """And one of which no step has begun, for want of an image: its exit handler waited a quarter of an hour for it."""
+    for phase, how, said in (("Running", "Stop", "grace period"), ("Pending", "Terminate", "no step of it had begun")):
+        held = workflow(nodes={"3": {**NODES["3"], "phase": phase}}, phase="Running", finishedAt=None)
+        held["spec"]["suspend"] = True
+        api = Kept(held)
+        with serving(api, tmp_path) as kubeconfig:
+            code, out, _ = argosy("stop", "w-1", "--kubeconfig", str(kubeconfig))
+        assert (code, said in out) == (0, True)
+        assert [each["spec"] for each in api.kept] == [{"shutdown": how, "suspend": False}]
 
 
 def test_a_step_that_argo_makes_no_pod_of_is_woken(argosy, tmp_path, no_keys) -> None:
     """Retried before the last pod was gone, the run stood still for twenty minutes, and nobody said so."""
     node = {"type": "Pod", "displayName": "train(0)", "templateName": "train", "phase": "Pending"}
-    said = "kubectl label --overwrite -n research workflow w-1 argosy.dev/woken="
+    # A command that is the same at each look: who followed the run had it as news every second.
+    said = "kubectl label --overwrite -n research workflow w-1 argosy.dev/woken=$(date +%s)"
     for seconds in (30, 90):
         began = datetime.now(UTC) - timedelta(seconds=seconds)
         node["startedAt"] = began.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -849,6 +849,8 @@ def test_an_attempt_that_gave_up_lost_what_it_did_not_save(story) -> None:
         ('main: Error (exit code 74): {"cause":"hang","exit_code":74,"rank":1,"step":40,"node":""}', "hang",
          "hang: rank 1, step 40"),
         ('{"exit_code":2,"message":"name: is required"}', "", "name: is required"),
+        ('{"cause":"unknown","exit_code":75,"message":"the API did not answer"}', "unknown", "the API did not answer"),
+        ('main: Error (exit code 75): {"cause":"unknown","exit_code":75}', "unknown", "unknown"),
         ('child x failed: {"a": 1}', "", 'child x failed: {"a": 1}'),
         ('main: Error (exit code 70): {"cause":"user_exc', "", 'main: Error (exit code 70): {"cause":"user_exc'),
         ("Pod was deleted", "", "Pod was deleted"), ("", "", ""), ("{" * 5000, "", "{" * 5000),

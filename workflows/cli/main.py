@@ -163,7 +163,8 @@ def _way_in(error: StepError) -> str:
     if isinstance(error, ApiSilent) and UNHOOKED in str(error):
         return "; whoever administers the cluster has it answer again, or takes its configuration away"
     if isinstance(error, ApiSilent):
-        return "; see that `kubectl version` answers, or name another cluster with --context or --kubeconfig"
+        here = "see that `kubectl version` answers, or name another cluster with --context or --kubeconfig"
+        return f"; {here}; runs go on meanwhile, and are read from their store: argosy ls s3://…"
     if error.cause == "config_or_rbac" and (str(error) == "Unauthorized" or "system:anonymous" in str(error)):
         return "; the cluster takes no credentials of the kubeconfig: log in again until `kubectl auth whoami` answers"
     if error.cause == "config_or_rbac" and (denied := NOT_ALLOWED.search(str(error))):

@@ -83,14 +83,16 @@ def _stop_there(run: Run) -> tuple[bool, str]:
         raise InputError("RUN_ID: a place in a store cannot be told; name its workflow, and the namespace with -n")
     if run.has_ended():
         return True, "has ended already"
-    _shut_down(run)
-    return True, "Argo was told to stop it; its ranks have the grace period to save what they did"
+    begun = any(node["type"] == "Pod" and node["phase"] != "Pending" for node in run.state()["nodes"])
+    _shut_down(run, "Stop" if begun else "Terminate")
+    saved = "its ranks have the grace period to save what they did" if begun else "no step of it had begun"
+    return True, f"Argo was told to stop it; {saved}"
 
 
-def _shut_down(run: ClusterRun) -> None:
-    """``spec.shutdown``, as ``argo stop`` sets it: running pods end, the exit handler still runs. One that is suspended
-    would never end.
+def _shut_down(run: ClusterRun, how: str) -> None:
+    """``spec.shutdown``, as ``argo stop`` sets it: running pods end, and after a ``Stop`` the exit handler still runs,
+    which waits a quarter of an hour for an image that no step could pull. One that is suspended would never end.
     """
     metadata = {"name": run.name, "namespace": run.api.namespace}
     head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata}
-    run.api.apply({**head, "spec": {"shutdown": "Stop", "suspend": False}})
+    run.api.apply({**head, "spec": {"shutdown": how, "suspend": False}})

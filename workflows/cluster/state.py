@@ -70,7 +70,7 @@ def _unmade(node: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
     if (node["type"], node["phase"]) != ("Pod", "Pending") or silent < UNMADE_SECONDS:
         return ""
     wake = f"kubectl label --overwrite -n {text(metadata, 'namespace')} workflow {text(metadata, 'name')}"
-    return f"Argo tells of no pod of it: if it has none, wake the Workflow: {wake} argosy.dev/woken={int(time.time())}"
+    return f"Argo tells of no pod of it: if it has none, wake the Workflow: {wake} argosy.dev/woken=$(date +%s)"
 
 
 def facts_of(workflow: Mapping[str, Any]) -> dict[str, str]:

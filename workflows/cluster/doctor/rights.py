@@ -11,25 +11,25 @@ from argosy.workflows.cluster.doctor.check import Check, asked
 from argosy.workflows.cluster.doctor.needs import Needs
 from argosy.workflows.cluster.installation import RULES
 
-YOURS = (
-    ("argoproj.io", "workflows", "create"),
-    ("argoproj.io", "workflows", "get"),
-    ("argoproj.io", "workflows", "list"),
-    ("argoproj.io", "workflows", "patch"),
-    ("argoproj.io", "workflows", "delete"),
-    ("argoproj.io", "workflowtemplates", "create"),
-    ("argoproj.io", "workflowtemplates", "patch"),
-    ("", "pods", "list"),
-    ("", "pods/log", "get"),
-)
-"""(group, resource, verb) of submit, status, logs, top, stop and rm."""
+YOURS = {
+    ("argoproj.io", "workflows", "create"): "submit",
+    ("argoproj.io", "workflows", "get"): "submit and status",
+    ("argoproj.io", "workflows", "list"): "top and ls",
+    ("argoproj.io", "workflows", "patch"): "stop",
+    ("argoproj.io", "workflows", "delete"): "rm",
+    ("argoproj.io", "workflowtemplates", "create"): "submit --template",
+    ("argoproj.io", "workflowtemplates", "patch"): "submit --template",
+    ("", "pods", "list"): "logs",
+    ("", "pods/log", "get"): "logs",
+}
+"""(group, resource, verb), and what needs it."""
 _AUTHORIZATION = "authorization.k8s.io/v1"
 _Rule = tuple[str, Sequence[str], Sequence[str]]
 """Group, resources, verbs."""
 
 
 def yours(api: Api) -> Iterator[Check]:
-    """Whether you may submit and look."""
+    """Whether you may submit and look; who may not stop a run or remove it has one all the same."""
 
     def look() -> Iterator[Check]:
         denied = [each for each in YOURS if not _allowed(api, "SelfSubjectAccessReview", each, {})]
@@ -37,12 +37,13 @@ def yours(api: Api) -> Iterator[Check]:
             yield Check("ok", "your rights", "submit, status, logs, top, stop, rm")
         for group, resource in dict.fromkeys(each[:2] for each in denied):
             named = f"{resource}.{group}" if group else resource
-            verbs = [each[2] for each in denied if each[:2] == (group, resource)]
+            these = [each for each in denied if each[:2] == (group, resource)]
+            verbs, needy = [each[2] for each in these], dict.fromkeys(YOURS[each] for each in these)
             role = f"argosy-{'-'.join(verbs)}-{resource.replace('/', '-')}"
             yield Check(
-                "missing",
+                "missing" if any("submit" in each.split() for each in needy if "--" not in each) else "unknown",
                 "your rights",
-                f"you may not {', '.join(verbs)} {named}",
+                f"you may not {', '.join(verbs)} {named}, for {', '.join(needy)}",
                 f"kubectl create role {role} -n {api.namespace} --verb={','.join(verbs)} --resource={named} && kubectl "
                 f"create rolebinding {role} -n {api.namespace} --role={role} --user=YOU",
             )
