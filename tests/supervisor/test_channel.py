@@ -245,6 +245,8 @@ def test_evidence_that_is_told_again_is_stored_once(tmp_path: Path) -> None:
             assert bool(found) == stored
             for key in found:
                 store.delete(key)
+        record.keep("g2", replace(first, pod="q0"))
+        assert list(record._kept) == ["q0"], "what the pods of every gang wrote last was kept for ever"
 
 
 def test_a_starting_supervisor_disturbs_nobody_and_strangers_are_refused(wire: Wire) -> None:
