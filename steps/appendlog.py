@@ -6,6 +6,7 @@ Entries are tiny JSON objects and are never changed or deleted.
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -14,6 +15,9 @@ from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.layout import seq_name, seq_of
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.creation import create_ours
+
+_FEW, _READERS = 4, 16
+"""More entries than a few are read at once: one by one, those of a month of restarts would take minutes."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,11 @@ class AppendLog:
         Raises:
             StepError: ``data_corrupt`` when an entry is not a JSON object.
         """
-        return [self._read(info.key) for info in self._store.list(self._prefix) if info.key.endswith(".json")]
+        keys = [info.key for info in self._store.list(self._prefix) if info.key.endswith(".json")]
+        if len(keys) <= _FEW:
+            return [self._read(key) for key in keys]
+        with ThreadPoolExecutor(_READERS) as pool:
+            return list(pool.map(self._read, keys))
 
     def _read(self, key: str) -> LogEntry:
         try:

@@ -38,6 +38,8 @@ class Bundles:
         """``prefix`` of the run."""
         self._store, self._prefix, self._host = store, prefix, host
         self._thread: threading.Thread | None = None
+        self._kept: set[tuple[int, int, str]] | None = None
+        """(attempt, restart, gang) of starts of which something may be there; None: not looked for yet."""
 
     def begin(self, gang: str, restart: int) -> None:
         """Ask the host while its pods are still there; nobody waits for what it has to ask others."""
@@ -66,15 +68,19 @@ class Bundles:
             return []
 
     def _found(self, gang: str, restart: int) -> list[dict[str, Any]]:
-        kept: dict[tuple[int, int, str], list[ObjectInfo]] = {}
-        for info in self._store.list(f"{self._prefix}/attempts"):
-            if named := _NAMED.search(info.key):
-                kept.setdefault((int(named["attempt"]), int(named["restart"]), named["gang"]), []).append(info)
-        for each in sorted(kept)[:-KEPT]:
-            for info in kept[each]:
+        if self._kept is None:  # once: in a long run the evidence of a thousand nodes are a hundred pages, and more
+            named = (_NAMED.search(info.key) for info in self._store.list(f"{self._prefix}/attempts"))
+            self._kept = {(int(each["attempt"]), int(each["restart"]), each["gang"]) for each in named if each}
+        mine = self._of(gang, restart)
+        self._kept.add((int(gang.rpartition("-a")[2]), restart, gang))  # nodes may store something yet
+        for each in sorted(self._kept)[:-KEPT]:
+            for info in self._of(each[2], each[1]):
                 self._store.delete(info.key)
-        mine = (info for each, found in kept.items() if each[1:] == (restart, gang) for info in found)
+            self._kept.discard(each)
         return [{"key": info.key, "bytes": info.size} for info in mine]
+
+    def _of(self, gang: str, restart: int) -> list[ObjectInfo]:
+        return list(self._store.list(bundle_prefix(self._prefix, gang, restart)))
 
 
 def _bounded(told: dict[str, Any]) -> bytes:

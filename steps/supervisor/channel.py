@@ -81,6 +81,7 @@ class Channel:
                 return
             if gang != self._gang or self._pods is None:
                 self._check_ins, self._assigned, self._seen, self._reports = {}, {}, {}, []
+                self._noted, self._told = {}, set()
             self._check_ins = {pod: message for pod, message in self._check_ins.items() if pod in pods}
             self._gang, self._pods, self._more = gang, pods, more
             self._running = restart

@@ -34,8 +34,8 @@ class Record:
         self._end_step = end_step
         self._last: tuple[int, float] = (0, 0.0)
         self._verdict: tuple[str, dict[str, Any]] | None = None
-        self._kept: dict[str, tuple[Any, ...]] = {}
-        """Of each pod: what it told last that is durable."""
+        self._kept_of, self._kept = "", dict[str, tuple[Any, ...]]()
+        """A gang, and of each of its pods: what it told last that is durable."""
 
     @property
     def store_answers(self) -> bool:
@@ -59,6 +59,8 @@ class Record:
         told = (key, report.endings, report.error, ended)
         if self._kept.get(report.pod) == told:
             return  # it is sent until the pod has orders
+        if gang != self._kept_of:  # with its ranks' last lines a pod may take 500 kB, and each gang has others
+            self._kept, self._kept_of = {}, gang
         self._brief.put(key, json.dumps({**asdict(report), "steps": [], "events": []}, indent=1).encode())
         self._kept[report.pod] = told
 

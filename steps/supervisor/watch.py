@@ -199,8 +199,9 @@ class Watch:
         return failed or wrong or self._moved_away is not None or self._hangs(now, timeouts)
 
     def _silent(self, now: float, seconds: float) -> list[PodView]:
-        alive = (view for view in self._pods.values() if not view.state.has_ended and not view.is_finished)
-        return [view for view in alive if now - view.seen > seconds]
+        awaited = self.holder  # who has finished has nothing to say but that the end which it alone holds is committed
+        there = (view for view in self._pods.values() if not view.is_finished or view.state.index == awaited)
+        return [view for view in there if not view.state.has_ended and now - view.seen > seconds]
 
     def _hangs(self, now: float, timeouts: Timeouts) -> bool:
         running = all(view.phase == "running" or view.is_finished for view in self._pods.values())
@@ -265,8 +266,7 @@ class Watch:
 
     def _hang(self, quote: str) -> Trouble:
         error = Trouble(cause=Cause.HANG, quote=quote, step=self.step)
-        found = self._apart()
-        if found is None:
+        if (found := self._apart()) is None:
             return replace(error, quote=quote + where_all_stand(self.endings()))
         rank, text = found
         by_index = {view.state.index: view.state for view in self._pods.values()}

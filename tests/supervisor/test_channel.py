@@ -245,6 +245,8 @@ def test_evidence_that_is_told_again_is_stored_once(tmp_path: Path) -> None:
             assert bool(found) == stored
             for key in found:
                 store.delete(key)
+        record.keep("g2", replace(first, pod="q0"))
+        assert list(record._kept) == ["q0"], "what the pods of every gang wrote last was kept for ever"
 
 
 def test_a_starting_supervisor_disturbs_nobody_and_strangers_are_refused(wire: Wire) -> None:
@@ -317,6 +319,25 @@ def test_the_later_supervisor_owns_the_ledger(tmp_path: Path) -> None:
     with pytest.raises(StepError) as raised:
         third.append("gang", gang="g4", attempt=4, nnodes=2, excluded=[])
     assert raised.value.quote.startswith("that of workflow again-x7k2p of uid uid-3, another of that name (in another ")
+
+
+class Together(FileStore):
+    """Answers only when eight ask at once."""
+
+    together = threading.Barrier(8)
+
+    def get(self, key: str) -> bytes:
+        self.together.wait(20)
+        return super().get(key)
+
+
+def test_a_long_ledger_is_read_by_many_at_once(tmp_path: Path) -> None:
+    """One entry after the other, a supervisor of a month of restarts took ten minutes to begin."""
+    store = f"file://{tmp_path}/store"
+    ledger = Ledger(open_store(store), "r/runs/a", "uid-1")
+    for attempt in range(1, 16):
+        ledger.append("gang", gang=f"g{attempt}", attempt=attempt, nnodes=2, excluded=[])
+    assert [entry["attempt"] for entry in Ledger(Together(store), "r/runs/a", "uid-1").of("gang")] == [*range(1, 16)]
 
 
 class Forgetful(FileStore):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -188,3 +188,21 @@ def test_the_pace_of_steps_says_nothing_of_the_time_before_the_first_one() -> No
     told.restart()
     assert told.watch.stall(told.now + FLOOR_SECONDS - 1) is None
     assert told.watch.stall(told.now + FLOOR_SECONDS + 1) is not None
+
+
+def test_a_node_that_is_lost_with_the_end_it_has_to_commit_is_no_wait_for_ever() -> None:
+    pods = [PodState(name=f"p{index}", index=index, node=f"n{index}", phase="Running") for index in (0, 1)]
+    watch, timeouts = Watch(pods, 1, 0, 0.0), Timeouts(heartbeat=60.0, hang=0.0)
+
+    def report(index: int, now: float, **given: Any) -> None:
+        told = Report(pod=f"p{index}", node=f"n{index}", node_rank=index, restart=0, phase="finished", **given)
+        watch.feed(told, now)
+
+    report(0, 1.0, end="unchanged")
+    report(1, 1.0, uncommitted="out/model")
+    assert watch.holder == 1
+    for now in (30.0, 62.0):
+        report(0, now, end="unchanged")
+        assert watch.has_trouble(now, timeouts) is (now > 60)
+    assert watch.verdict(62.0, timeouts).cause == "preempted_evicted"
+    assert watch.verdict(62.0, timeouts).node == "n1"
