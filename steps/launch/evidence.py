@@ -82,7 +82,7 @@ class NodeEvidence:
     def gather(self, endings: Sequence[Ending]) -> None:
         """The ranks have ended: begin to store what is known. Again: nothing."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._keep, args=(list(endings),), name="evidence")
+            self._thread = threading.Thread(target=self._keep, args=(list(endings),), name="evidence", daemon=True)
             self._thread.start()
 
     def wait(self, seconds: float) -> None:

@@ -70,6 +70,7 @@ class Node:
         self._evidence: list[NodeEvidence] = []
         self._interruptible = False
         self._spare: Spare | None = None
+        self._restart: NodeRestart | None = None
         self._kept = KeptMemory(self._identity.channel_token)
         self._keeper: Keeper | None = None
 
@@ -100,6 +101,7 @@ class Node:
                 head.end()
                 head = None
             restart = NodeRestart(self._args, self._identity, assignment, agent, self._terminated, self._kept)
+            self._restart = restart
             self._evidence = [*self._evidence[-1:], restart.evidence]
             orders = restart.run()
             if orders.command == "exit":
@@ -113,6 +115,8 @@ class Node:
 
     def _on_sigterm(self, _number: int, _frame: object) -> None:
         self._terminated.set()
+        if self._restart is not None:
+            self._restart.leave()
         if self._interruptible:
             raise _Terminated
 
@@ -152,7 +156,7 @@ class Node:
         finally:
             self._interruptible = False
             self._client.close()
-            if self._spare is not None:
+            if self._spare is not None and not self._terminated.is_set():  # it may wait for a store that is away
                 self._spare.end()
                 self._spare = None
 

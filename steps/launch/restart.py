@@ -79,7 +79,7 @@ class NodeRestart:
         self.evidence = NodeEvidence(args, identity, assignment, self._store)
         self._saves: Saves | None = None
         self._network: TransportWatch | None = None
-        self._finished = False
+        self._begun = self._finished = False
         self._hangs = False
         """The supervisor says so; our ranks print their stacks and end."""
         self._clean = True
@@ -95,7 +95,8 @@ class NodeRestart:
         except (StepError, InputError, OSError) as error:
             told = _step_error(error)
             corrupt = told.cause == Cause.CHECKPOINT_CORRUPT
-            self._reporter.fail(told, self._assignment.resume_digest if corrupt else "")
+            if self._begun or not self._terminated.is_set():
+                self._reporter.fail(told, self._assignment.resume_digest if corrupt else "")
         self._agent.end(0.0)
         if not self._finished:
             self.evidence.gather(self._reporter.endings())
@@ -107,6 +108,11 @@ class NodeRestart:
             orders = Orders(command="exit", exit_code=self._code_of_termination())
         self._reporter.close()
         return orders
+
+    def leave(self) -> None:
+        """SIGTERM came: before ranks run there is nothing for which a store that is away would be waited for."""
+        if not self._begun:
+            self._store.leaving.set()
 
     def _go_on(self) -> None:
         if self._terminated.is_set() or self._reporter.orders() is not None:
@@ -148,6 +154,7 @@ class NodeRestart:
         if assignment.fault is not None:
             self._reporter.on_step = hub.gang_step
         try:
+            self._begun = True
             self._agent.begin(assignment, command, environ, workdir)
             self._reporter.enter("running")
             self._saves.start(self._reporter.endings)
