@@ -118,7 +118,8 @@ class Fetching:
         """Give the pool what it has room for; whether there may be more of ``ranges``."""
         pieces: list[Piece] = []
         room = self._pool.room()
-        while len(pieces) < room and len(self._chunks) <= _MOST_CHUNKS:
+        # What came wrong holds chunks open until it has come again.
+        while len(pieces) < room and (self._again or len(self._chunks) <= _MOST_CHUNKS):
             following = self._again.pop() if self._again else next(ranges, None) if more else None
             if following is None:
                 more = False
