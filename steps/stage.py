@@ -114,7 +114,7 @@ def _check_readable(manifest: DatasetManifest) -> None:
     some = manifest.every(-(-manifest.count // READABLE))
 
     def first_byte(one: DataObject) -> None:
-        if one.size and len(source.get_range(one.key, 0, 1)) != 1:
+        if one.size and len(source.get_range(one.key, 0, 1, etag=one.etag, version=one.version)) != 1:
             raise StepError(Cause.DATA_CORRUPT, f"object {one.key!r} of {manifest.uri} has {one.size} bytes, none came")
 
     with ThreadPoolExecutor(READERS) as pool:

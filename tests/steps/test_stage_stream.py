@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -51,3 +52,22 @@ def test_what_the_store_cannot_hold_is_told(pods: Any, write: Write, tmp_path: P
     assert (told.code, "verify = 'sha1': use blocks or etag" in told.err) == (2, True)
     assert pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="etag").code == 0
     assert pods.store.head(derived_key("run", digest, "blocks")) is None
+
+
+def test_an_object_is_asked_for_in_its_version(pods: Any, s3: Callable[[], str], moto_url: str, write: Write) -> None:
+    """The current one is another, and empty; who may read the current one need not be allowed to read versions."""
+    import boto3
+
+    uri = f"{s3()}/set"
+    bucket = uri.split("/")[2]
+    client = boto3.client("s3", endpoint_url=moto_url)
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    first = client.put_object(Bucket=bucket, Key="set/a", Body=b"12345")
+    client.put_object(Bucket=bucket, Key="set/a", Body=b"")
+    client.close()
+    row = {"key": "a", "size": 5, "etag": first["ETag"], "version": first["VersionId"]}
+    write(str(pods.store_uri), {"listing": json.dumps(row).encode()})
+    listing = f"{pods.store_uri}/listing"
+    digest = pods.run(SnapshotArgs, dataset_uri=uri, dataset_manifest=listing).outputs["dataset-digest"]
+    told = pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="etag")
+    assert told.code == 0, told.err
