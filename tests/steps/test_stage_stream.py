@@ -13,7 +13,10 @@ import pytest
 from argosy import RecordSamples, StreamingDataset
 from argosy.steps.contract import env
 from argosy.steps.contract.arguments import SnapshotArgs, StageArgs
+from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import derived_key, run_prefix
+from argosy.steps.data.stored_manifest import load_manifest, save_manifest
+from argosy.steps.store import open_store
 
 Write = Callable[[str, dict[str, bytes]], None]
 STREAM = {"mode": "stream", "layout": "replicated"}
@@ -71,3 +74,19 @@ def test_an_object_is_asked_for_in_its_version(pods: Any, s3: Callable[[], str],
     digest = pods.run(SnapshotArgs, dataset_uri=uri, dataset_manifest=listing).outputs["dataset-digest"]
     told = pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="etag")
     assert told.code == 0, told.err
+
+
+def test_etags_that_are_not_there_verify_nothing(pods: Any, write: Write, tmp_path: Path) -> None:
+    write(uri := f"file://{tmp_path}/data", {"a": b"12345"})
+    write(str(pods.store_uri), {"listing": b'{"key": "a", "size": 5}'})
+    given = {"dataset_uri": uri, "dataset_manifest": f"{pods.store_uri}/listing"}
+    digest = pods.run(SnapshotArgs, **given).outputs["dataset-digest"]
+    told = pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="etag")
+    assert (told.code, "neither ETag nor version of object 'a'" in told.err) == (2, True), told.err
+    assert pods.run(StageArgs, dataset_digest=digest, **STREAM).code == 0, "blocks need none"
+    manifest, index = load_manifest(pods.store, "run", digest), f"file://{tmp_path}/index"
+    save_manifest(open_store(index), "stream", manifest)
+    with pytest.raises(InputError, match="neither ETag nor version"):
+        StreamingDataset(uri, index=index, digest=digest, verify="etag")
+    with StreamingDataset(uri, index=index, digest=digest) as data:
+        assert data[0]["data"] == b"12345"
