@@ -110,11 +110,15 @@ def _telling(log: RunLog) -> Callable[[StageProgress], None]:
 
 
 def _check_readable(manifest: DatasetManifest) -> None:
+    from argosy.steps.stream.catalogue import no_version
+
     source = open_store(manifest.uri)
     some = manifest.every(-(-manifest.count // READABLE))
 
     def first_byte(one: DataObject) -> None:
-        if one.size and len(source.get_range(one.key, 0, 1)) != 1:
+        if not (one.etag or one.version):
+            raise no_version(manifest.uri, one.key)
+        if one.size and len(source.get_range(one.key, 0, 1, etag=one.etag, version=one.version)) != 1:
             raise StepError(Cause.DATA_CORRUPT, f"object {one.key!r} of {manifest.uri} has {one.size} bytes, none came")
 
     with ThreadPoolExecutor(READERS) as pool:

@@ -9,13 +9,15 @@ from typing import NamedTuple
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.data.flight import Ask, Flight
+from argosy.steps.data.manifest import DataObject
 from argosy.steps.data.parts import RESUMED_BYTES, Parts
 from argosy.steps.data.records import FileRecord
 from argosy.steps.data.rows import CHUNK, Rows
 from argosy.steps.data.tree import Tree
 from argosy.steps.data.wanted import Wanted
+from argosy.steps.store import open_store
 from argosy.steps.transfer.checksums import stored_checksums
-from argosy.steps.transfer.piece import Arrived, Failed, Piece
+from argosy.steps.transfer.piece import WHOLE_BYTES, Arrived, Failed, Piece
 from argosy.steps.transfer.pool import FetchPool
 
 TELL_SECONDS = 0.5
@@ -102,9 +104,16 @@ class Fetching:
             if not present[index]:
                 self._chunks.add(chunk)
                 part = parts.name(one)
-                flight = Flight(one, part, chunk, one.checksum or stored.get(one.key, ""))
+                flight = Flight(one, part, chunk, one.checksum or stored.get(one.key, ""), self._etag_of(one))
                 yield from self._ranges(flight, resume=parts.claimed(part))
         self._chunks.begin(chunk + 1)
+
+    def _etag_of(self, one: DataObject) -> str:
+        """The manifest's; where it has none, ranges of one object must still be of one version: that of now."""
+        if one.etag or one.version or one.size <= WHOLE_BYTES:
+            return one.etag
+        now = open_store(self._uri).head(one.key)
+        return now.etag if now is not None else ""
 
     def _ranges(self, flight: Flight, *, resume: bool) -> list[Range]:
         asks = flight.asks(self._place.parts.handle, resume=resume)
@@ -118,7 +127,8 @@ class Fetching:
         """Give the pool what it has room for; whether there may be more of ``ranges``."""
         pieces: list[Piece] = []
         room = self._pool.room()
-        while len(pieces) < room and len(self._chunks) <= _MOST_CHUNKS:
+        # What came wrong holds chunks open until it has come again.
+        while len(pieces) < room and (self._again or len(self._chunks) <= _MOST_CHUNKS):
             following = self._again.pop() if self._again else next(ranges, None) if more else None
             if following is None:
                 more = False

@@ -28,12 +28,13 @@ class Ask(NamedTuple):
 class Flight:
     """Made when an object's turn comes. ``part`` is its file while it comes, ``chunk`` says whose rows it will join.
 
-    ``expected``: checksum of the whole, as the manifest or the store knows it; "" nobody does.
+    ``expected``: checksum of the whole, as the manifest or the store knows it; "" nobody does. ``etag``: what all its
+    pieces are asked for by.
     """
 
-    __slots__ = ("_came", "_expected", "_found", "chunk", "one", "part", "resumed", "tries", "waiting")
+    __slots__ = ("_came", "_etag", "_expected", "_found", "chunk", "one", "part", "resumed", "tries", "waiting")
 
-    def __init__(self, one: DataObject, part: str, chunk: int, expected: str) -> None:
+    def __init__(self, one: DataObject, part: str, chunk: int, expected: str, etag: str) -> None:
         self.one, self.part, self.chunk = one, part, chunk
         self.tries = 0
         self.waiting = 0
@@ -42,7 +43,7 @@ class Flight:
         """Bytes that an earlier staging brought."""
         self._came: list[tuple[int, int, dict[str, int]]] = []
         self._found = ""
-        self._expected = expected
+        self._expected, self._etag = expected, etag
 
     def asks(self, parts: int, *, resume: bool) -> list[Ask]:
         """What must be fetched; with ``resume`` less what the part has already.
@@ -76,7 +77,7 @@ class Flight:
         whole = ask.length == one.size
         asked = algorithm if algorithm in crc.BYTES or (whole and algorithm) else ""
         return Piece(
-            number, one.key, one.size, one.etag, one.version, ask.start, ask.length, self.part, asked, ask.slot
+            number, one.key, one.size, self._etag, one.version, ask.start, ask.length, self.part, asked, ask.slot
         )
 
     def arrive(self, ask: Ask, result: Arrived) -> bool:

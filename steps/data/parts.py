@@ -39,8 +39,11 @@ class Parts:
         """Keep the object's part, if an earlier staging left one and it can be resumed.
 
         An answer with the whole object carries its checksum, one with the rest does not: then somebody else must
-        know it. The manifest does, or the store is asked, which it cannot be by version.
+        know it. The manifest does, or the store is asked, which it cannot be by version. And of an object of which
+        nothing but its size is known, the rest may be another version's.
         """
+        if not (one.etag or one.version or one.checksum):
+            return
         if one.size <= RESUMED_BYTES or (one.size <= WHOLE_BYTES and one.version and not one.checksum):
             return
         if self.left and (name := self.name(one)) in self.left:

@@ -82,7 +82,7 @@ class _Encoder:
         if isinstance(value, self._tensor_kinds):  # most of a state: training waits meanwhile
             return {"$tensor": self._tensor(value.detach(), path)}
         if isinstance(value, bool | int | str):  # IntEnum, StrEnum, numpy.str_
-            return type(value).__mro__[-2](value) if type(value).__mro__[-2] in _SCALARS else _plain(value)
+            return _plain(value)
         if isinstance(value, float):
             return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
         if isinstance(value, bytes | bytearray):
@@ -116,7 +116,7 @@ class _Encoder:
         import numpy
         import torch
 
-        if isinstance(value, numpy.ndarray) and value.dtype.kind in "biufc":
+        if isinstance(value, numpy.ndarray) and value.dtype.kind in "biufc" and not numpy.ma.isMaskedArray(value):
             return {"$ndarray": self._tensor(torch.from_numpy(numpy.array(value, order="C")), path)}
         if isinstance(value, numpy.generic):
             return self.value(value.item(), path)
@@ -189,7 +189,8 @@ def _memory(tensor: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return next(kind(value) for kind in (bool, int, str) if isinstance(value, kind))
+    # Not str(value): that of ``class Kind(str, Enum)`` is "Kind.NAME".
+    return str.__str__(value) if isinstance(value, str) else int.__int__(value)
 
 
 def _segment(key: Any) -> str:

@@ -137,10 +137,13 @@ def _check_name(catalogue: Catalogue, number: int, name: str) -> None:
 
 
 def _check_end(catalogue: Catalogue, number: int, source: _ObjectFile, offset: int) -> None:
-    # tarfile takes a broken header in the middle for the end.
+    # tarfile takes a broken header in the middle for the end, and reads no archive that was joined to another.
     source.seek(offset)
     if any(source.read(tarfile.BLOCKSIZE)):
         raise _broken(catalogue, number, f"no header and no end of the archive at byte {offset}")
+    while rest := source.read(_WINDOW):
+        if rest.strip(b"\0"):
+            raise _broken(catalogue, number, f"something follows its end at byte {offset}; were archives joined?")
 
 
 def _broken(catalogue: Catalogue, number: int, what: str) -> StepError:

@@ -52,6 +52,8 @@ class Catalogue:
         self.block = block_bytes(manifest.total_bytes)
         self.sizes = array("Q")
         self.first_blocks = array("Q")
+        self.unpinned = ""
+        """The first key whose object could change unseen; "" there is none."""
         self._rows = Rows()
         block = 0
         for one in manifest:
@@ -59,6 +61,7 @@ class Catalogue:
                 self._rows.append(one.line())
                 self.sizes.append(one.size)
                 self.first_blocks.append(block)
+                self.unpinned = self.unpinned or (one.key if not (one.etag or one.version) else "")
             block += block_count(one.size, self.block)
         self.blocks = block
         if not self.sizes:
@@ -72,3 +75,11 @@ class Catalogue:
 
     def __iter__(self) -> Iterator[DataObject]:
         return (self[number] for number in range(len(self)))
+
+
+def no_version(uri: str, key: str) -> InputError:
+    """What is said of an object that ``verify="etag"`` could not verify."""
+    return InputError(
+        f"verify = 'etag': the manifest has neither ETag nor version of object {key!r} of {uri}, so nothing would tell "
+        "that it changed: use blocks, or a listing that has them"
+    )

@@ -21,7 +21,7 @@ from argosy.steps.data.staging import StageProgress
 from argosy.steps.stream.ahead import Ahead
 from argosy.steps.stream.blocks import BlockTable
 from argosy.steps.stream.building import build_blocks
-from argosy.steps.stream.catalogue import Catalogue
+from argosy.steps.stream.catalogue import Catalogue, no_version
 from argosy.steps.stream.connection import Connection
 from argosy.steps.stream.fetcher import Fetch, Fetcher
 from argosy.steps.stream.order import StepOrder, place_in_gang
@@ -184,6 +184,8 @@ class StreamingDataset:
         lead = lead and place.leads
         manifest = place.manifest(self._uri, self.digest)
         self._catalogue = Catalogue(manifest, self._match)
+        if self._verify == "etag" and self._catalogue.unpinned:
+            raise no_version(manifest.uri, self._catalogue.unpinned)
         self._connect()
         self._table = None
         if self._verify == "blocks":

@@ -98,6 +98,7 @@ class Loop:
 
     def turn(self, timeout: float) -> None:
         """Do what can be done now; waits up to ``timeout`` seconds for something to do."""
+        self._come_back()
         self._pump()
         if self._later:
             timeout = min(timeout, max(0.0, self._later[0][0] - self.now))
@@ -179,6 +180,15 @@ class Loop:
         return max(_LEAST_SHARE, min(TOGETHER, _WAITING_BYTES // max(1, len(self._jobs))))
 
     # ---- inside
+
+    def _come_back(self) -> None:
+        """While nobody called :meth:`turn`, no store failed and no answer stood still: no limit counts that time."""
+        away, self.now = time.monotonic() - self.now, time.monotonic()
+        if away > PATIENCE_SECONDS:
+            for job in (*self.flying(), *self._queue):
+                job.failing_since += away if job.failing_since else 0.0
+            for number in self._jobs:
+                self._connections[number].last += away
 
     def _pump(self) -> None:
         while self._queue and len(self._jobs) < self.pace.limit:

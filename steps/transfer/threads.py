@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import traceback
 from collections.abc import Callable
 
 from argosy.steps.contract.causes import Cause
@@ -57,6 +58,10 @@ class Threads:
                 result = self._arrive(piece)
             except StoreError as error:
                 result = Failed(piece.number, error)
+            except BaseException:
+                # The pool would wait for ever. It starts another process, and gives up a piece that ends several.
+                traceback.print_exc()
+                os._exit(1)
             self._tell(result_line(result))
 
     def _arrive(self, piece: Piece) -> Arrived:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import random
 from math import prod
 from pathlib import Path
@@ -64,6 +65,24 @@ def test_every_kind_of_value_comes_back(tmp_path: Path) -> None:
     assert restored.step == 3
     assert same(state, restored.state)
     assert not [path for path in (tmp_path / "ckpts").rglob("*") if path.suffix in (".pt", ".pkl")]
+
+
+class Phase(str, enum.Enum):  # noqa: UP042
+    """As scripts name a state of theirs; str() of it is ``Phase.WARM``."""
+
+    WARM = "warm"
+
+
+class Code(enum.IntEnum):
+    DONE = 3
+
+
+def test_a_value_that_is_a_text_or_number_of_its_own_kind_comes_back_as_that(tmp_path: Path) -> None:
+    state = {"phase": Phase.WARM, "code": Code.DONE, "name": numpy.str_("n")}
+    Checkpointer(tmp_path).save(1, state)
+    restored = Checkpointer(tmp_path).restore()
+    assert restored is not None
+    assert restored.state == {"phase": "warm", "code": 3, "name": "n"}
 
 
 def test_tied_weights_stay_tied_and_are_stored_once(tmp_path: Path) -> None:
@@ -140,6 +159,7 @@ def test_no_file_mixes_what_different_ranks_load() -> None:
         (lambda: 1, "function"),
         ({1, 2}, "set"),
         (torch.nn.Linear(1, 1), "Linear"),
+        (numpy.ma.array([1.0, 2.0], mask=[False, True]), "MaskedArray"),
         (torch.ones(2, 2).to_sparse(), "sparse"),
         (torch.empty(2, device="meta"), "meta"),
     ],

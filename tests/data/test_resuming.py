@@ -13,12 +13,13 @@ import pytest
 
 from argosy.steps.contract.errors import StepError
 from argosy.steps.data.listing import take_snapshot
-from argosy.steps.data.manifest import DatasetManifest
+from argosy.steps.data.manifest import DataObject, DatasetManifest
 from argosy.steps.data.parts import Parts
 from argosy.steps.data.staging import stage_objects
 from argosy.steps.transfer.crc import Running, text
 from tests.data.kills import BUCKET, Stager, served, slowly, strays, under_way
 from tests.s3 import S3Server, nothing, on
+from tests.s3.faults import Seen
 
 Tree = Callable[[Path], dict[str, bytes]]
 LARGE = 33 << 20
@@ -126,6 +127,36 @@ def test_parts_of_a_version_that_is_gone_are_removed(server: S3Server, tree: Tre
     assert done.fetched_bytes < manifest.total_bytes, "the object that is the same was resumed"
     assert tree(tmp_path / "in") == files
     assert strays(tmp_path / "in") == []
+
+
+def test_ranges_of_an_object_without_etag_are_of_one_version(server: S3Server, tmp_path: Path, seed: int) -> None:
+    """A listing that somebody gave need not know any; the object is written again while its second range is asked."""
+    bucket, draw = server.buckets[BUCKET], random.Random(seed)
+    bucket.replace({})
+    bucket.put("set/a", draw.randbytes(LARGE))
+    later = draw.randbytes(LARGE)
+
+    def plan(seen: Seen) -> str:
+        if seen.range and any(one.range for one in server.requests):
+            bucket.put("set/a", later)
+        return ""
+
+    server.begin(plan)
+    manifest = DatasetManifest.of(URI, [DataObject("a", LARGE)])
+    with pytest.raises(StepError, match="dataset changed"):
+        stage_objects(manifest, manifest, tmp_path / "in")
+
+
+def test_an_object_without_etag_is_not_gone_on_with(server: S3Server, tree: Tree, tmp_path: Path, seed: int) -> None:
+    key = "shards/0.tar"
+    store(server, {key: large(seed)[key]}, tmp_path / "manifest")
+    manifest = DatasetManifest.of(URI, [DataObject(key, 40 << 20)])
+    (tmp_path / "manifest").write_bytes(manifest.to_bytes())
+    strike(server, tmp_path, random.Random(seed), 0.5)
+    later = {key: large(seed + 1)[key]}
+    store(server, later, tmp_path / "later")
+    stage_objects(manifest, manifest, tmp_path / "in")
+    assert tree(tmp_path / "in") == later
 
 
 def test_pages_that_a_power_loss_took_are_fetched_again(

@@ -16,6 +16,7 @@ from awscrt.checksums import crc64nvme
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.data import fetching, survey
 from argosy.steps.data.cache.content import Content
 from argosy.steps.data.folder import marker_of, records_of
 from argosy.steps.data.manifest import DataObject, DatasetManifest
@@ -161,6 +162,20 @@ def test_wrong_bytes_are_not_published(wrong: dict[str, object], dataset: Datase
         stage_objects(manifest, manifest, tmp_path / "in")
     assert caught.value.code == 70
     assert tree(tmp_path / "in") == {}
+
+
+@pytest.mark.timeout(60)
+def test_wrong_bytes_in_many_chunks_hold_up_nobody(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came wrong is asked for again, though as many chunks are unfinished as may be."""
+    for module in (fetching, survey):
+        monkeypatch.setattr(module, "CHUNK", 1)
+    whole = dataset({f"{number:02d}": b"%d" % number for number in range(20)})
+    wrong = [DataObject(one.key, one.size, one.etag, checksum="sha256:" + "0" * 64) for one in whole]
+    manifest = DatasetManifest.of(whole.uri, wrong)
+    with pytest.raises(StepError, match="came twice"):
+        stage_objects(manifest, manifest, tmp_path / "in")
 
 
 def test_a_disk_too_small_is_known_before_the_first_byte(dataset: Dataset, tree: Tree, tmp_path: Path) -> None:

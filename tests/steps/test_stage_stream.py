@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 from argosy import RecordSamples, StreamingDataset
 from argosy.steps.contract import env
 from argosy.steps.contract.arguments import SnapshotArgs, StageArgs
+from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import derived_key, run_prefix
+from argosy.steps.data.stored_manifest import load_manifest, save_manifest
+from argosy.steps.store import open_store
 
 Write = Callable[[str, dict[str, bytes]], None]
 STREAM = {"mode": "stream", "layout": "replicated"}
@@ -51,3 +55,38 @@ def test_what_the_store_cannot_hold_is_told(pods: Any, write: Write, tmp_path: P
     assert (told.code, "verify = 'sha1': use blocks or etag" in told.err) == (2, True)
     assert pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="etag").code == 0
     assert pods.store.head(derived_key("run", digest, "blocks")) is None
+
+
+def test_an_object_is_asked_for_in_its_version(pods: Any, s3: Callable[[], str], moto_url: str, write: Write) -> None:
+    """The current one is another, and empty; who may read the current one need not be allowed to read versions."""
+    import boto3
+
+    uri = f"{s3()}/set"
+    bucket = uri.split("/")[2]
+    client = boto3.client("s3", endpoint_url=moto_url)
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    first = client.put_object(Bucket=bucket, Key="set/a", Body=b"12345")
+    client.put_object(Bucket=bucket, Key="set/a", Body=b"")
+    client.close()
+    row = {"key": "a", "size": 5, "etag": first["ETag"], "version": first["VersionId"]}
+    write(str(pods.store_uri), {"listing": json.dumps(row).encode()})
+    listing = f"{pods.store_uri}/listing"
+    digest = pods.run(SnapshotArgs, dataset_uri=uri, dataset_manifest=listing).outputs["dataset-digest"]
+    told = pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="etag")
+    assert told.code == 0, told.err
+
+
+def test_etags_that_are_not_there_verify_nothing(pods: Any, write: Write, tmp_path: Path) -> None:
+    write(uri := f"file://{tmp_path}/data", {"a": b"12345"})
+    write(str(pods.store_uri), {"listing": b'{"key": "a", "size": 5}'})
+    given = {"dataset_uri": uri, "dataset_manifest": f"{pods.store_uri}/listing"}
+    digest = pods.run(SnapshotArgs, **given).outputs["dataset-digest"]
+    told = pods.run(StageArgs, dataset_digest=digest, **STREAM, verify="etag")
+    assert (told.code, "neither ETag nor version of object 'a'" in told.err) == (2, True), told.err
+    assert pods.run(StageArgs, dataset_digest=digest, **STREAM).code == 0, "blocks need none"
+    manifest, index = load_manifest(pods.store, "run", digest), f"file://{tmp_path}/index"
+    save_manifest(open_store(index), "stream", manifest)
+    with pytest.raises(InputError, match="neither ETag nor version"):
+        StreamingDataset(uri, index=index, digest=digest, verify="etag")
+    with StreamingDataset(uri, index=index, digest=digest) as data:
+        assert data[0]["data"] == b"12345"

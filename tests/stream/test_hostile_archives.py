@@ -45,6 +45,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
         GOOD[:1024] + b"garbage!" * 64 + GOOD[1536:],
         "no header and no end of the archive at byte",
     ),
+    "joined": (GOOD + archive({"c.txt": b"never read"}), "something follows its end at byte"),
     "no archive": (b"PK\x03\x04" + bytes(600), "data.tar"),
     "compressed": (b"\x1f\x8b" + bytes(range(200)) * 6, "data.tar"),
     "empty": (b"", "data.tar"),

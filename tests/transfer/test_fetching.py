@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import base64
 import random
+import time
 import zlib
 
 import pytest
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.transfer import crc
+from argosy.steps.transfer.fetching import Fetching
+from argosy.steps.transfer.loop import Loop
 from argosy.steps.transfer.piece import Arrived, Failed, Piece
+from argosy.steps.transfer.site import Site
 from tests.s3 import TRANSIENT, Bucket, S3Server, at, at_random, on
 from tests.s3.bucket import Stored
 from tests.transfer.conftest import BUCKET, Folder, Put, both
@@ -210,6 +214,23 @@ def test_patience_ends(server: S3Server, folder: Folder, put: Put) -> None:
     assert result.error.cause == Cause.S3_THROTTLE
     assert "503 SlowDown" in str(result.error)
     assert len(server.requests) < 30
+
+
+def test_patience_does_not_end_while_nobody_asks(server: S3Server, folder: Folder, put: Put) -> None:
+    """As one who reads large objects between two looks at what the store said of the next thousand."""
+    site = Site(URI)
+    wire, told = Loop(site), list[Arrived | Failed]()
+    wire.retry_seconds = 1.0
+    job = Fetching(put("k", b"1"), site, folder.handle, told.append)
+    server.begin(at(0, "slow-down", 2))
+    wire.add(job)
+    while not job.failing_since:
+        wire.turn(0.01)
+    time.sleep(1.5)
+    while not told:
+        wire.turn(0.2)
+    wire.close()
+    assert isinstance(told[0], Arrived), told
 
 
 def test_a_store_that_is_not_there(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,6 +214,23 @@ def test_workers_end_with_their_parent(
     assert {path.parent for path in set(tmp_path.rglob("*")) - before} <= {folder.path}
 
 
+def test_a_thread_that_cannot_go_on_ends_its_worker(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that does not load shows with the first bytes: whoever waits for them must hear of it."""
+    (tmp_path / "broken" / "awscrt").mkdir(parents=True)
+    (tmp_path / "broken" / "awscrt" / "__init__.py").write_text("raise ImportError('no such library')")
+    monkeypatch.setattr(sys, "path", [sys.path[0], str(tmp_path / "broken"), *sys.path[1:]])
+    (tmp_path / "k").write_bytes(b"1")
+    results, end = list[Arrived | Failed](), time.monotonic() + 60
+    with FetchPool(f"file://{tmp_path}", folder.handle) as pool:
+        pool.submit([Piece(0, "k", 1, "", "", 0, 1, "k")])
+        while not results and time.monotonic() < end:
+            results = pool.results(1.0)
+    assert isinstance(results[0], Failed)
+    assert results[0].error.cause == Cause.NATIVE_CRASH
+
+
 @both
 def test_leaving_the_pool_ends_its_workers(server: S3Server, folder: Folder, put: Put) -> None:
     server.slow_seconds = 30.0
