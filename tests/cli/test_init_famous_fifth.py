@@ -183,3 +183,46 @@ def test_a_name_that_only_a_run_knows_or_that_nobody_types(argosy, tmp_path, nam
     )
     code, out, err = argosy("init", "train.py")
     assert (code, f'include = ["{include}"]' in out, "line 2 waits" in out) == (0, True, waits), out + err
+
+
+GROUPED = """\
+import argparse, torch
+import torch.distributed as dist
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int, default=0)
+parser.add_argument("--world_size", type=int, default=4)
+args = parser.parse_args()
+%s
+dist.init_process_group(backend="gloo", world_size=args.world_size)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+torch.cuda.set_device(args.local_rank)
+for epoch in range(9):
+    torch.save(model.state_dict(), "out/last.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "line", "nodes", "each"),
+    [((), "", 1, 4), (("--world_size=2",), "", 1, 2), ((), 'args.world_size = int(os.environ["WORLD_SIZE"])', 2, 2)],
+)
+def test_a_group_waits_for_as_many_ranks_as_its_flag_says(argosy, tmp_path, args, line, nodes, each) -> None:
+    """One rank was started of four, which it would have waited for; each has its number of the environment."""
+    (tmp_path / "train.py").write_text(GROUPED % line)
+    code, out, err = argosy("init", "train.py", "--", *args)
+    told = [f"nnodes = {nodes}\n" in out, f"nproc_per_node = {each}\n" in out, "counts its ranks itself" in out]
+    assert (code, told) == (0, [True, True, False]), out + err
+
+
+@pytest.mark.parametrize(
+    ("test", "seen"),
+    [("not (os.path.exists(path) and again)", True), ("not os.path.exists(path) or args", True),
+     ("not (os.path.exists(path) or again)", False), ("not os.path.exists(path)", False)],
+)  # fmt: skip
+def test_a_save_that_may_come_twice_is_no_file_that_is_made_once(argosy, tmp_path, test, seen) -> None:
+    (tmp_path / "train.py").write_text(
+        "import os, sys, torch\nagain, args = False, sys.argv\npath = 'out/last.pt'\nfor epoch in range(9):\n"
+        f"    if {test}:\n        torch.save({{'model': model.state_dict()}}, path)\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, "saves no checkpoint that can be seen" in err) == (0 if seen else 2, not seen), out + err
