@@ -226,3 +226,20 @@ def test_a_save_that_may_come_twice_is_no_file_that_is_made_once(argosy, tmp_pat
     )
     code, out, err = argosy("init", "train.py")
     assert (code, "saves no checkpoint that can be seen" in err) == (0 if seen else 2, not seen), out + err
+
+
+def test_a_refusal_names_what_stands_in_settings_that_the_script_opens_itself(argosy, tmp_path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "usual.yaml").write_text("keep:\n  save_model: false\n  results_dir: runs\nload_path: ''\n")
+    (tmp_path / "train.py").write_text(
+        "import os, torch, yaml\n"
+        "with open(os.path.join(os.path.dirname(__file__), 'conf', 'usual.yaml')) as file:\n"
+        "    settings = yaml.safe_load(file)\n"
+        "def save(folder):\n"
+        "    torch.save(model.state_dict(), '{}/net.th'.format(folder))\n"
+        "hand_on(settings, save)\n"
+    )
+    code, _, err = argosy("init", "train.py")
+    told = ["keep.save_model of conf/usual.yaml" in err, "keep.results_dir of conf/usual.yaml is runs" in err,
+            "load_path of conf/usual.yaml" in err]  # fmt: skip
+    assert (code, told) == (2, [True, True, True]), err
