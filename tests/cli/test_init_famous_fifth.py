@@ -67,6 +67,7 @@ config = CfgNode({"out": "runs/first"})
 if args.resume != "":
     config.merge_from_file(%s)
 out = pathlib.Path(config.out)
+print(f"{out}", f"")
 out.mkdir(exist_ok=True, parents=True)
 with open(out / "config.yaml", "w") as file:
     file.write(str(config))

@@ -176,7 +176,8 @@ def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
 def _is_below(path: ast.expr) -> bool:
     """Whether it is a file whose name is written down, in a folder."""
     if isinstance(path, ast.JoinedStr):
-        return isinstance(path.values[0], ast.FormattedValue) and (plain(path.values[1]) or "")[:1] == "/"
+        first, behind = [*path.values, None, None][:2]
+        return isinstance(first, ast.FormattedValue) and (plain(behind) or "")[:1] == "/"
     if isinstance(path, ast.BinOp):
         name = plain(path.right) or ""
         return isinstance(path.op, ast.Div) or (isinstance(path.op, ast.Add) and name[:1] == "/")
