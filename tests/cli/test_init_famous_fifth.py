@@ -195,7 +195,7 @@ parser.add_argument("--local_rank", type=int, default=0)
 parser.add_argument("--world_size", type=int, default=4)
 args = parser.parse_args()
 %s
-dist.init_process_group(backend="gloo", world_size=args.world_size)
+dist.init_process_group(backend="gloo", world_size=%s)
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
 torch.cuda.set_device(args.local_rank)
 for epoch in range(9):
@@ -204,12 +204,14 @@ for epoch in range(9):
 
 
 @pytest.mark.parametrize(
-    ("args", "line", "nodes", "each"),
-    [((), "", 1, 4), (("--world_size=2",), "", 1, 2), ((), 'args.world_size = int(os.environ["WORLD_SIZE"])', 2, 2)],
-)
-def test_a_group_waits_for_as_many_ranks_as_its_flag_says(argosy, tmp_path, args, line, nodes, each) -> None:
+    ("args", "line", "size", "nodes", "each"),
+    [((), "", "args.world_size", 1, 4), (("--world_size=2",), "", "args.world_size", 1, 2), ((), "", "3", 1, 3),
+     ((), "import os", "3, rank=int(os.environ['RANK'])", 1, 3),
+     ((), 'args.world_size = int(os.environ["WORLD_SIZE"])', "args.world_size", 2, 2)],
+)  # fmt: skip
+def test_a_group_waits_for_as_many_ranks_as_it_says(argosy, tmp_path, args, line, size, nodes, each) -> None:
     """One rank was started of four, which it would have waited for; each has its number of the environment."""
-    (tmp_path / "train.py").write_text(GROUPED % line)
+    (tmp_path / "train.py").write_text(GROUPED % (line, size))
     code, out, err = argosy("init", "train.py", "--", *args)
     told = [f"nnodes = {nodes}\n" in out, f"nproc_per_node = {each}\n" in out, "counts its ranks itself" in out]
     assert (code, told) == (0, [True, True, False]), out + err

@@ -259,7 +259,7 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         known = facts.ranks.size or here
         nodes, each = (1, known) if known else (1 if facts.ranks.node else 2, 2)
         why = f"this machine has {here} GPUs" if here else "change it with -j NxP"
-        why = "a flag says for how many it waits" if facts.ranks.size else why
+        why = "it says for how many it waits" if facts.ranks.size else why
         why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; {why}"
         why += f"; {facts.ranks.node}: one node only" if facts.ranks.node else ""
     guess.put("nnodes", nodes, "")

@@ -91,13 +91,13 @@ def _of_fabric(source: Source, values: Values) -> tuple[int, int]:
 
 
 def waits_for(call: ast.Call, values: Values) -> int | None:
-    """How many ranks make a group of which the environment tells each its own rank, and a flag how many they are."""
+    """How many ranks make a group of which the environment tells each its own, and the script how many they are."""
     size, where = argument(call, "world_size"), plain(argument(call, "init_method", 1) or ast.Constant("env://"))
-    flag = values.flag(size.attr) if isinstance(size, ast.Attribute) else None
+    rank, flag = argument(call, "rank"), values.flag(size.attr) if isinstance(size, ast.Attribute) else None
     other = flag is not None and flag.attribute in values.bindings.attributes  # as what WORLD_SIZE says
-    if flag is None or other or where != "env://" or argument(call, "rank") is not None:
+    if where != "env://" or other or (rank is not None and "environ" not in ast.unparse(rank)):
         return None
-    said = values.conditions.flag(flag.attribute) or ""
+    said = plain(size) or (values.conditions.flag(flag.attribute) if flag is not None else "") or ""
     return int(said) if said.isdecimal() and int(said) > 0 else None
 
 

@@ -225,7 +225,8 @@ def switch_of_load(source: Source, values: Values, places: Sequence[SavedAt]) ->
     for call in (each for each in source.calls if last_name(each.func) in LOADS and each.args):
         needed = values.machine.needed(call) or ()
         own = any(PurePosixPath(glob) in saved for glob in values.guesses(call.args[0]))
-        if len(needed) == 1 and not needed[0].takes_value and own and feeds_an_optimizer(call, source):
+        switch = len(needed) == 1 and (not needed[0].takes_value or needed[0].truth)
+        if switch and own and feeds_an_optimizer(call, source):
             return needed[0]
     return None
 
