@@ -67,6 +67,7 @@ config = CfgNode({"out": "runs/first"})
 if args.resume != "":
     config.merge_from_file(%s)
 out = pathlib.Path(config.out)
+print(f"{out}", f"")
 out.mkdir(exist_ok=True, parents=True)
 with open(out / "config.yaml", "w") as file:
     file.write(str(config))
@@ -183,3 +184,65 @@ def test_a_name_that_only_a_run_knows_or_that_nobody_types(argosy, tmp_path, nam
     )
     code, out, err = argosy("init", "train.py")
     assert (code, f'include = ["{include}"]' in out, "line 2 waits" in out) == (0, True, waits), out + err
+
+
+GROUPED = """\
+import argparse, torch
+import torch.distributed as dist
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int, default=0)
+parser.add_argument("--world_size", type=int, default=4)
+args = parser.parse_args()
+%s
+dist.init_process_group(backend="gloo", world_size=%s)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+torch.cuda.set_device(args.local_rank)
+for epoch in range(9):
+    torch.save(model.state_dict(), "out/last.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "line", "size", "nodes", "each"),
+    [((), "", "args.world_size", 1, 4), (("--world_size=2",), "", "args.world_size", 1, 2), ((), "", "3", 1, 3),
+     ((), "import os", "3, rank=int(os.environ['RANK'])", 1, 3),
+     ((), 'args.world_size = int(os.environ["WORLD_SIZE"])', "args.world_size", 2, 2)],
+)  # fmt: skip
+def test_a_group_waits_for_as_many_ranks_as_it_says(argosy, tmp_path, args, line, size, nodes, each) -> None:
+    """One rank was started of four, which it would have waited for; each has its number of the environment."""
+    (tmp_path / "train.py").write_text(GROUPED % (line, size))
+    code, out, err = argosy("init", "train.py", "--", *args)
+    told = [f"nnodes = {nodes}\n" in out, f"nproc_per_node = {each}\n" in out, "counts its ranks itself" in out]
+    assert (code, told) == (0, [True, True, False]), out + err
+
+
+@pytest.mark.parametrize(
+    ("test", "seen"),
+    [("not (os.path.exists(path) and again)", True), ("not os.path.exists(path) or args", True),
+     ("not (os.path.exists(path) or again)", False), ("not os.path.exists(path)", False)],
+)  # fmt: skip
+def test_a_save_that_may_come_twice_is_no_file_that_is_made_once(argosy, tmp_path, test, seen) -> None:
+    (tmp_path / "train.py").write_text(
+        "import os, sys, torch\nagain, args = False, sys.argv\npath = 'out/last.pt'\nfor epoch in range(9):\n"
+        f"    if {test}:\n        torch.save({{'model': model.state_dict()}}, path)\n"
+    )
+    code, out, err = argosy("init", "train.py")
+    assert (code, "saves no checkpoint that can be seen" in err) == (0 if seen else 2, not seen), out + err
+
+
+def test_a_refusal_names_what_stands_in_settings_that_the_script_opens_itself(argosy, tmp_path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "usual.yaml").write_text("keep:\n  save_model: false\n  results_dir: runs\nload_path: ''\n")
+    (tmp_path / "train.py").write_text(
+        "import os, torch, yaml\n"
+        "with open(os.path.join(os.path.dirname(__file__), 'conf', 'usual.yaml')) as file:\n"
+        "    settings = yaml.safe_load(file)\n"
+        "def save(folder):\n"
+        "    torch.save(model.state_dict(), '{}/net.th'.format(folder))\n"
+        "hand_on(settings, save)\n"
+    )
+    code, _, err = argosy("init", "train.py")
+    told = ["keep.save_model of conf/usual.yaml" in err, "keep.results_dir of conf/usual.yaml is runs" in err,
+            "load_path of conf/usual.yaml" in err]  # fmt: skip
+    assert (code, told) == (2, [True, True, True]), err

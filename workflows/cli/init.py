@@ -256,11 +256,12 @@ def _gang(guess: Guess, facts: ScriptFacts, ranks: tuple[int, int] | None) -> tu
         nodes, each, why = 2, 1, f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}: a process for all devices of a node"
         why = f"{why}; let it say {OF_JAX} there, or else it meets nobody" if facts.ranks.unmet else why
     else:
-        nodes, each = (1, here) if here else (1 if facts.ranks.node else 2, 2)
+        known = facts.ranks.size or here
+        nodes, each = (1, known) if known else (1 if facts.ranks.node else 2, 2)
         why = f"this machine has {here} GPUs" if here else "change it with -j NxP"
+        why = "it says for how many it waits" if facts.ranks.size else why
         why = f"{facts.ranks.by[1]} uses {facts.ranks.by[0]}; {why}"
-        if facts.ranks.node:
-            why += f"; {facts.ranks.node}: one node only"
+        why += f"; {facts.ranks.node}: one node only" if facts.ranks.node else ""
     guess.put("nnodes", nodes, "")
     guess.put("nproc_per_node", each, why)
     if under_ray and facts.trainer is not None:

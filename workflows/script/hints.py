@@ -16,6 +16,8 @@ FOLDER = re.compile(
     r"(?i)(^|[_.-])(save|output|out|work|ckpt|checkpoints?|results?|exp\w*|log)[_.-]?(dir|folder|path|root)$"
 )
 """So is called what names the folder of a run, or of its checkpoints."""
+_SWITCH = re.compile(r"(?i)(^|[_.-])save_?(models?|check_?points?|ckpts?|weights)$")
+"""So is a setting called without which nothing is saved, where it is off."""
 _WAY = re.compile(
     r"(?i)(^|[_.-])((auto[_-]?)?(resume|restore|restart)|continue)(?!\w*_(id|optim\w*|only)$)|"
     r"(^|[_.-])(re)?load_(latest|path|(check|chk|ck)_?(point|pnt|pt)|model)|^(re)?load$|^(autoresume|read_checkpoint)"
@@ -33,7 +35,7 @@ def folders(arguments: Sequence[str], settings: Settings) -> tuple[tuple[str, st
         if FOLDER.search(name) and (equals or name.startswith("-")):
             told.setdefault(name.lstrip("+"), value if equals else after)
     for key, file in settings.keys.items():
-        if FOLDER.search(key):
+        if FOLDER.search(key) or (_SWITCH.search(key) and not settings.values.get(key)):
             told.setdefault(f"{key} of {file}", settings.values.get(key, ""))
     return tuple(
         (name, value) for name, value in told.items() if "://" not in value and "." not in value.rpartition("/")[2]

@@ -74,6 +74,7 @@ class Machine(Answers):
         self.arguments, self.environ, self.configs = arguments, environ, {}
         counts = (target for node in source.nodes if (target := counted(node)) is not None)
         self.counted = {last_name(each) or key_of(each) for each in counts}
+        self.tables: dict[str, object] = {}  # files of settings that it read
         self._of_configs: dict[str, Value] = {}  # texts of files in Python that hold settings
         self.followed = False  # whether it came to a save from its first line
         self.finished = False  # whether it came to the end
@@ -284,4 +285,5 @@ class Machine(Answers):
         """What a file of settings holds; None where it cannot be read."""
         tried = (self._cwd / path, self._source.path.parent / path)
         found = next((found for each in tried if each.is_file() and (found := read_settings(each)) is not None), None)
+        self.tables[os.path.normpath(path)] = found
         return changed(found, self.arguments)

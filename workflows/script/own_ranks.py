@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import islice
 
-from argosy.workflows.script.ranks import TOLD_BY_TORCHRUN, is_alone
+from argosy.workflows.script.ranks import TOLD_BY_TORCHRUN, is_alone, waits_for
 from argosy.workflows.script.source import Source, argument, last_name, plain
 from argosy.workflows.script.values import Values
 
@@ -33,7 +33,7 @@ def own_ranks(source: Source, values: Values) -> str:
         for call in come_to or starts
         if (last_name(call.func) in ("spawn", "launch") and call.args)
         or (last_name(call.func) == "init_process_group" and (argument(call, "rank") or argument(call, "world_size"))
-            and not _is_launched(call, values))
+            and not _is_launched(call, values) and waits_for(call, values) is None)
     )  # fmt: skip
     return next((source.where(call) for call in own), "")
 

@@ -49,6 +49,7 @@ class Spread:
     told: tuple[int, int] = (0, 0)
     """The nodes, and the ranks on each, that a Fabric takes, and no others; 0: not said."""
     unmet: bool = False  # whether jax.distributed is not told where to meet
+    size: int = 0  # the ranks that a group waits for, as a flag says; 0: not said
 
 
 def spread(source: Source, values: Values) -> Spread:
@@ -74,9 +75,11 @@ def spread(source: Source, values: Values) -> Spread:
     mpi = _by_mpi(source, values)
     jax = next((call for call in source.calls if source.origin(call.func) == _BY_JAX), None)
     by = by or (("MPI", mpi) if mpi else None) or (("jax.distributed", source.where(jax)) if jax else None)
+    sizes = (size for call in _groups(source) if values.machine.needed(call) == ()
+             and (size := waits_for(call, values)) is not None)  # fmt: skip
     unmet = jax is not None and argument(jax, "coordinator_address", 0) is None
     return Spread(by, cuda, only, node or _files_of_ranks(source), alike, mpi,
-                  _plain(source, jax is not None), _of_fabric(source, values), unmet)  # fmt: skip
+                  _plain(source, jax is not None), _of_fabric(source, values), unmet, next(sizes, 0))  # fmt: skip
 
 
 def _of_fabric(source: Source, values: Values) -> tuple[int, int]:
@@ -85,6 +88,17 @@ def _of_fabric(source: Source, values: Values) -> tuple[int, int]:
     told = [plain(each) or values.conditions.flag(last_name(each)) or "" if each is not None else "" for each in asked]
     nodes, devices = (int(each) if each.isdecimal() else 0 for each in told)
     return nodes, devices
+
+
+def waits_for(call: ast.Call, values: Values) -> int | None:
+    """How many ranks make a group of which the environment tells each its own, and the script how many they are."""
+    size, where = argument(call, "world_size"), plain(argument(call, "init_method", 1) or ast.Constant("env://"))
+    rank, flag = argument(call, "rank"), values.flag(size.attr) if isinstance(size, ast.Attribute) else None
+    other = flag is not None and flag.attribute in values.bindings.attributes  # as what WORLD_SIZE says
+    if where != "env://" or other or (rank is not None and "environ" not in ast.unparse(rank)):
+        return None
+    said = plain(size) or (values.conditions.flag(flag.attribute) if flag is not None else "") or ""
+    return int(said) if said.isdecimal() and int(said) > 0 else None
 
 
 def _plain(source: Source, by_jax: bool) -> str:

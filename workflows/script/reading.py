@@ -38,7 +38,7 @@ from argosy.workflows.script.resuming import (
     words_for_newest,
 )
 from argosy.workflows.script.saves import folder_lacks, saves
-from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of
+from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of, with_read
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
 from argosy.workflows.script.trainers import lightning_alone, trainer_facts
@@ -143,8 +143,8 @@ def _facts(
         newest=words_for_newest(source),
         seen_saves=saved_by(source, values, {*(each.where for each in places), *(where for where, _ in unclear)}),
         restores=whole or any(last_name(call.func) in ASKED for call in source.calls),
-        may_save=folders(arguments, settings),
-        may_go_on=ways(source, settings),
+        may_save=folders(arguments, with_read(settings, values.machine.tables)),
+        may_go_on=ways(source, with_read(settings, values.machine.tables)),
         started=source.started(cwd),
         modules=tuple(source.paths.values()),
         stays=settings.hydra if settings.moves and RUN_DIR not in told else "",

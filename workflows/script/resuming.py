@@ -176,7 +176,8 @@ def feeds_an_optimizer(call: ast.Call, source: Source) -> bool:
 def _is_below(path: ast.expr) -> bool:
     """Whether it is a file whose name is written down, in a folder."""
     if isinstance(path, ast.JoinedStr):
-        return isinstance(path.values[0], ast.FormattedValue) and (plain(path.values[1]) or "")[:1] == "/"
+        first, behind = [*path.values, None, None][:2]
+        return isinstance(first, ast.FormattedValue) and (plain(behind) or "")[:1] == "/"
     if isinstance(path, ast.BinOp):
         name = plain(path.right) or ""
         return isinstance(path.op, ast.Div) or (isinstance(path.op, ast.Add) and name[:1] == "/")
@@ -224,7 +225,8 @@ def switch_of_load(source: Source, values: Values, places: Sequence[SavedAt]) ->
     for call in (each for each in source.calls if last_name(each.func) in LOADS and each.args):
         needed = values.machine.needed(call) or ()
         own = any(PurePosixPath(glob) in saved for glob in values.guesses(call.args[0]))
-        if len(needed) == 1 and not needed[0].takes_value and own and feeds_an_optimizer(call, source):
+        switch = len(needed) == 1 and (not needed[0].takes_value or needed[0].truth)
+        if switch and own and feeds_an_optimizer(call, source):
             return needed[0]
     return None
 

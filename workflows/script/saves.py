@@ -131,20 +131,25 @@ def _is_cached(call: ast.Call, target: ast.expr, source: Source, values: Values,
     names = {ast.unparse(each) for each in (target, *values.bindings.origins(target))}
     below: ast.AST = call
     for above in source.above(call):
-        if isinstance(above, ast.If):
-            inside = below in above.body
-            negated = isinstance(above.test, ast.UnaryOp) and isinstance(above.test.op, ast.Not)
-            asked = [
-                node for node in ast.walk(above.test) if isinstance(node, ast.Call) and last_name(node.func) in _LOOKS
-            ]
-            if inside == negated and any(ast.unparse(each) in names for node in asked for each in node.args[:1]):
-                return True
+        if isinstance(above, ast.If) and below is not above.test and _lacks(above.test, below in above.body, names):
+            return True
         below = above
     around = source.function_of(call)
     callers = values.bindings.calls_of(around) if around is not None and depth else []
     return bool(callers) and all(
         any(_is_cached(each, one, source, values, depth - 1) for one in each.args) for each in callers
     )
+
+
+def _lacks(test: ast.expr, holds: bool, names: set[str]) -> bool:
+    """Whether none of the files is there where a test holds, or does not."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _lacks(test.operand, not holds, names)
+    if isinstance(test, ast.BoolOp):
+        each = (_lacks(one, holds, names) for one in test.values)
+        return any(each) if isinstance(test.op, ast.And) == holds else all(each)
+    looks = isinstance(test, ast.Call) and last_name(test.func) in _LOOKS
+    return looks and not holds and any(ast.unparse(one) in names for one in test.args[:1])  # type: ignore[attr-defined]
 
 
 def _is_of_a_save(old: ast.expr, values: Values, written: Sequence[str]) -> bool:

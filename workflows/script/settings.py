@@ -7,8 +7,8 @@ import contextlib
 import json
 import re
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -196,6 +196,15 @@ def changed(content: Any, words: Sequence[str]) -> object:
         if above and "=" in word and isinstance(place, dict) and last in place:
             place[last] = typed(word.partition("=")[2])
     return content
+
+
+def with_read(found: Settings, read: Mapping[str, object]) -> Settings:
+    """The same with what stands in files that the script reads, whoever names them."""
+    more = Settings()
+    for path, content in read.items():
+        _take(more, content, "")
+        more.keys |= {key: path for key in _keys(content) if key not in more.keys}
+    return replace(found, keys={**more.keys, **found.keys}, values={**more.values, **found.values})
 
 
 def _take(found: Settings, content: object, group: str) -> None:
