@@ -6,7 +6,7 @@ import os
 
 from argosy.steps.cluster.api import Api, ApiError
 from argosy.steps.cluster.containers import condition
-from argosy.steps.cluster.kinds import POD
+from argosy.steps.cluster.kinds import EVENT, POD
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.objects import ROLE_LABEL, WORKFLOW_LABEL
 
@@ -16,18 +16,22 @@ SECONDS = 5.0
 
 
 def is_evicted(api: Api, workflow: str) -> bool:
-    """Whether it is taken from its node: drained, preempted, tainted.
+    """Whether it is taken from its node: drained, preempted, tainted, or evicted by the node itself, which has too
+    little memory or disk.
 
-    ``argo stop``, and who deletes the Workflow or the pod, leave no such condition. The pod is found by Argo's id of
-    its node: a host name is cut after 63 letters.
+    ``argo stop``, and who deletes the Workflow or the pod, leave no such word. The pod is found by Argo's id of its
+    node: a host name is cut after 63 letters.
     """
     own = os.environ.get("ARGO_NODE_ID", "")
     try:
         found = api.list(POD, selector=f"{WORKFLOW_LABEL}={workflow},{ROLE_LABEL}=supervisor", patience=SECONDS)
+        pods = [pod for pod in found["items"] if (pod["metadata"].get("annotations") or {}).get(NODE_ID) == own]
+        if not own or not pods:
+            return False
+        if condition(pods[0].get("status", {}), "DisruptionTarget").get("status") == "True":
+            return True
+        # Of its own evictions a kubelet writes the condition once the pod has ended; the event comes first.
+        fields = f"reason=Evicted,involvedObject.uid={pods[0]['metadata']['uid']}"
+        return bool(api.list(EVENT, fields=fields, patience=SECONDS)["items"])
     except (ApiError, StepError):
         return False
-    return bool(own) and any(
-        condition(pod.get("status", {}), "DisruptionTarget").get("status") == "True"
-        for pod in found["items"]
-        if (pod["metadata"].get("annotations") or {}).get(NODE_ID) == own
-    )

@@ -27,6 +27,8 @@ def supervisors_lost(record: RunRecord) -> list[str]:
             # Times of the engine are whole seconds.
             on_purpose = any(began <= time <= lost.ended + 1 for time in kills)
             how = f"{'no exit code' if code is None else f'exit code {code}'}{', on purpose' if on_purpose else ''}"
+            if lost.message and "exit code" not in lost.message:  # the node's word: evicted, and for want of what
+                how = lost.message.rstrip(". ")
             told.append(
                 f"The supervisor was lost after {duration(lost.ended - began)} ({how}); {after.name} took over."
             )

@@ -183,6 +183,17 @@ class Kept(FakeApi):
         return super().write(method, path, document)
 
 
+def test_one_that_no_controller_takes_up_says_so(argosy, tmp_path, no_keys) -> None:
+    """Its phase was Pending, for ever; whoever had submitted it with --detach was not told why."""
+    for seconds, said in ((2, False), (90, True)):
+        unseen = workflow(phase="", startedAt=None, finishedAt=None)
+        made = datetime.now(UTC) - timedelta(seconds=seconds)
+        unseen["metadata"]["creationTimestamp"] = made.strftime("%Y-%m-%dT%H:%M:%SZ")
+        with serving(FakeApi(unseen), tmp_path) as kubeconfig:
+            _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+        assert ("No Argo controller has taken it up yet" in out) == said
+
+
 def test_one_that_was_stopped_before_it_trained_says_so(argosy, tmp_path, no_keys) -> None:
     node = {
         **NODES["3"],

@@ -141,7 +141,8 @@ def test_explain_tells_of_a_supervisor_that_was_lost(story, tell, argosy) -> Non
         ("train(0)", 4.0, 20.5, {"phase": "Failed", "exitCode": 137, "message": "Error (exit code 137)"}),
         ("train(1)", 21.0, 30.0, {"phase": "Failed", "exitCode": 137, "message": "Error (exit code 137)"}),
         ("train(2)", 31.0, 40.0, {"phase": "Failed", "exitCode": 75, "message": refused}),
-        ("train(3)", 41.0, 90.0, {}),
+        ("train(3)", 41.0, 50.0, {"phase": "Failed", "message": "The node was low on resource: memory. "}),
+        ("train(4)", 51.0, 90.0, {}),
     ):
         story.node(name, began, ended, templateName="train", **more)
     story.finish("Succeeded", 91.0)
@@ -151,6 +152,7 @@ def test_explain_tells_of_a_supervisor_that_was_lost(story, tell, argosy) -> Non
         "The supervisor was lost after 9.0 s (exit code 137); train (try 3) took over.",
         # Only Argo knew: "so nothing says how it ended" was all that was told.
         "The supervisor ended: s3_access: write s3://b/x: 403; train (try 4) took over.",
+        "The supervisor was lost after 9.0 s (The node was low on resource: memory); train (try 5) took over.",
     ]
 
 

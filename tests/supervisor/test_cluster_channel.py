@@ -111,6 +111,18 @@ def test_a_conflict_about_a_quota_is_asked_again(manifest: GangManifest, tmp_pat
     assert namespace.made == [*CHANNEL, "jobsets", "jobsets"]
 
 
+class Nodes(FakeApi):
+    """``word``: of which pod a kubelet says that it evicts it."""
+
+    word = ""
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+        if path.endswith("/events"):
+            said = query["fieldSelector"] == [f"reason=Evicted,involvedObject.uid={self.word}"]
+            return json.dumps({"items": [{}] if said else []}).encode()
+        return super().answer(path, query)
+
+
 @pytest.mark.parametrize(
     ("node", "conditions", "evicted"),
     [
@@ -124,13 +136,16 @@ def test_a_supervisor_knows_that_its_node_is_drained(
     node: str, conditions: list[dict[str, str]], evicted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARGO_NODE_ID", "w-train-1")
-    own = {"metadata": {"name": "w-train", "annotations": {NODE_ID: node}}, "status": {"conditions": conditions}}
-    api = FakeApi({"metadata": {"name": "w"}}, [own])
+    metadata = {"name": "w-train", "uid": "u-1", "annotations": {NODE_ID: node}}
+    api = Nodes({"metadata": {"name": "w"}}, [{"metadata": metadata, "status": {"conditions": conditions}}])
     with serving(api, tmp_path) as kubeconfig:
         assert is_evicted(connect(kubeconfig=str(kubeconfig)), "w") is evicted
         assert api.lists == ["workflows.argoproj.io/workflow=w,argosy.dev/role=supervisor"]
         api.refused["/api/v1/namespaces/research/pods"] = "forbidden"
         assert not is_evicted(connect(kubeconfig=str(kubeconfig)), "w")
+        # One that has too little memory or disk leaves it a second, and no condition before the end.
+        api.refused, api.word = {}, "u-1"
+        assert is_evicted(connect(kubeconfig=str(kubeconfig)), "w") is (node == "w-train-1")
 
 
 class Queue(Namespace):

@@ -29,14 +29,13 @@ from argosy.workflows.cli.status import lines, ways_on
 from argosy.workflows.cli.unwritten import UnwrittenWatch
 from argosy.workflows.cluster.place import ClusterPlace
 from argosy.workflows.cluster.run import ClusterRun
-from argosy.workflows.cluster.state import facts_of
+from argosy.workflows.cluster.state import UNNOTICED_SECONDS, facts_of
 from argosy.workflows.cluster.store import open_run_store
 from argosy.workflows.cluster.submission import check_accounts, create, declaring, named, rehearse, started_from
 
 POLL_SECONDS = 1.0
 LISTEN_SECONDS = 10.0
 """Between two looks at the supervisor's log: each asks for it anew."""
-UNNOTICED_SECONDS = 20.0
 GONE_SECONDS = 1800.0
 """An API server that is silent for so long is not waited for any more."""
 INTERRUPTED = 130
@@ -212,11 +211,10 @@ def _wait(run: ClusterRun, screen: Screen, watch: Watch) -> None:
         try:
             if run.has_ended():
                 return
-            if not told and time.monotonic() - began > UNNOTICED_SECONDS and not run.state()["phase"]:
-                told = True
-                screen.line(
-                    f"no Argo controller has taken it up yet; is there one that watches {run.where}? argosy doctor"
-                )
+            if not told and time.monotonic() - began > UNNOTICED_SECONDS:
+                if not (state := run.state())["phase"] and state["message"]:
+                    screen.line(state["message"])
+                told = bool(state["phase"] or state["message"])
             if time.monotonic() - listened > LISTEN_SECONDS:
                 with suppress(InputError):  # deleted in between, which the next look finds
                     unwritten.look(run.seen()[0], away=watch.is_store_away)

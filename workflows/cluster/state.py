@@ -18,6 +18,8 @@ YAML_SHA256 = "argosy.dev/yaml-sha256"
 """Annotation: digest of the YAML that was submitted."""
 UNMADE_SECONDS = 60.0
 """So long a step may be pending without a word of its pod."""
+UNNOTICED_SECONDS = 20.0
+"""A controller that watches the namespace says Running within one or two."""
 
 
 def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,10 +52,14 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
 
 def _held(workflow: Mapping[str, Any]) -> str:
     """Argo lets the pods that run go on and starts no other; its phase stays Running, also when it was told to end."""
-    spec, metadata = _map(workflow, "spec"), _map(workflow, "metadata")
+    spec, metadata, status = (_map(workflow, each) for each in ("spec", "metadata", "status"))
     told = text(spec, "shutdown")
-    if _map(workflow, "status").get("finishedAt"):
+    if status.get("finishedAt"):
         return ""
+    age = time.time() - (moment(metadata, "creationTimestamp") or time.time())
+    if not text(status, "phase") and age > UNNOTICED_SECONDS:
+        namespace = text(metadata, "namespace")
+        return f"No Argo controller has taken it up yet; is there one that watches namespace {namespace}? argosy doctor"
     if spec.get("suspend") is not True:
         return f"Argo was told to end it (shutdown: {told})" if told else ""
     resume = f"argo resume {text(metadata, 'name')} -n {text(metadata, 'namespace')}"
