@@ -7,6 +7,7 @@ stays known meanwhile. https://kubernetes.io/docs/reference/using-api/api-concep
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import sys
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable, Set
 from typing import Any
 
-from argosy.steps.cluster.api import Api, ApiAway, ApiError
+from argosy.steps.cluster.api import Api, ApiError
 from argosy.steps.cluster.kinds import Kind
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -91,20 +92,21 @@ class Watched:
     def _run(self) -> None:
         pause, complained = 0.5, 0.0
         while not self._stopped.is_set():
+            before = self._version
             try:
                 self._follow()
                 pause = 0.5
                 continue
-            except (ApiAway, StepError, ApiError, ValueError) as error:
+            except Exception as error:  # whatever a proxy says: without this thread nothing is seen any more
                 if time.monotonic() - complained > _COMPLAIN_SECONDS:
                     complained = time.monotonic()
                     print(f"argosy: watching {self._kind.plural}: {error}", file=sys.stderr, flush=True)
+            if self._version != before:
+                pause = 0.5  # it was served until then
             self._stopped.wait(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 2, _LONGEST_PAUSE)
-            try:
+            with contextlib.suppress(Exception):
                 self._list(patience=0.0)
-            except (StepError, ApiError):
-                continue
 
     def _follow(self) -> None:
         query = {

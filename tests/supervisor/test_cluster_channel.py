@@ -15,6 +15,7 @@ import yaml
 
 from argosy.steps.cluster import watching
 from argosy.steps.cluster.connecting import connect
+from argosy.steps.cluster.kinds import POD
 from argosy.steps.contract.objects import GANG_LABEL, WORKFLOW_LABEL
 from argosy.steps.gang import reasons
 from argosy.steps.gang.channel_objects import Owner
@@ -235,6 +236,49 @@ def test_of_gangs_that_are_long_gone_nothing_is_kept(
             assert len(host.documents_of(name)) == 1, "its evidence"
         assert {each["metadata"]["name"] for each, _ in host._pods.seen()} <= {"w-3", "w-4"}
         assert {each["metadata"]["name"] for each, _ in host._workloads.seen()} <= {"w-3", "w-4"}
+
+
+class Proxied(Namespace):
+    """What its watches say, one after the other; then they go on."""
+
+    def __init__(self, *said: list[dict[str, Any]]) -> None:
+        super().__init__(201, "")
+        self.watches = ["\n".join(map(json.dumps, each)).encode() for each in said]
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+        return self.watches.pop(0) if "watch" in query and self.watches else super().answer(path, query)
+
+
+# A line that is no event ended the thread: no pod was seen any more.
+STRANGE: list[list[dict[str, Any]]] = [[{"message": "no healthy upstream"}], []]
+# Each is broken off after a while: the pauses grew to ten seconds, though they were served until then.
+BROKEN: list[list[dict[str, Any]]] = [
+    [
+        {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}},
+        {"type": "ERROR", "object": {"code": 410}},
+    ]
+    for version in range(10, 18)
+]
+
+
+@pytest.mark.parametrize("said", [STRANGE, BROKEN])
+def test_a_watch_goes_on_whatever_a_proxy_says(
+    said: list[list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    namespace, pauses = Proxied(*said), list[float]()
+    with serving(namespace, tmp_path) as kubeconfig:
+        watched = watching.Watched(connect(kubeconfig=str(kubeconfig)), POD, "a=b", lambda: None)
+        monkeypatch.setattr(watched._stopped, "wait", pauses.append)
+        watched.start()
+        until = time.monotonic() + 30
+        while namespace.watches:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        assert watched._thread.is_alive()
+        watched.stop()
+        namespace.over.set()
+    assert pauses
+    assert max(pauses) <= 0.5
 
 
 @pytest.mark.parametrize("suspend", [False, True])
