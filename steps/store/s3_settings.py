@@ -146,6 +146,7 @@ class Identity:
         """``uri`` is named in errors."""
         self._uri = uri
         self._session: Any = None
+        self._known: Keys | None = None
 
     def keys(self) -> Keys:
         """The keys that are right now.
@@ -158,7 +159,7 @@ class Identity:
 
     def renew(self) -> Keys:
         """Keys after a refusal: read again from where they come from."""
-        self._session = None
+        self._session = self._known = None
         return self.keys()
 
     def _chain(self) -> Keys:
@@ -170,12 +171,15 @@ class Identity:
             found = self._session.get_credentials()
             frozen = found.get_frozen_credentials() if found is not None else None
         except Exception as error:
+            if self._known is not None:  # botocore asks ten minutes before they end; then the store says so
+                return self._known
             quote = (str(error).strip() or type(error).__name__).splitlines()[0]
             text = f"cannot get AWS credentials for {self._uri}: {quote}"
             raise StoreError(Cause.S3_ACCESS, text, quote=quote) from error
         if frozen is None:
             raise no_credentials(self._uri)
-        return Keys(frozen.access_key, frozen.secret_key, frozen.token or "")
+        self._known = Keys(frozen.access_key, frozen.secret_key, frozen.token or "")
+        return self._known
 
 
 def static_keys() -> Keys | None:

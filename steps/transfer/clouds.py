@@ -31,7 +31,7 @@ class CloudSource:
         piece = sink.piece
         check_key(piece.key, self._uri)
         given_up = time.monotonic() + RETRY_SECONDS
-        same = piece.etag
+        came, same = 0, piece.etag
         while True:
             try:
                 same = self._stream(sink, same) or same
@@ -39,6 +39,8 @@ class CloudSource:
             except StoreError:
                 raise
             except Exception as error:
+                if sink.arrived > came:  # a link that is slow is none that fails
+                    came, given_up = sink.arrived, time.monotonic() + RETRY_SECONDS
                 if not lost_connection(error) or (sink.arrived and not same) or time.monotonic() > given_up:
                     raise self._refused(piece, error) from error
             time.sleep(random.uniform(0.01, _PAUSE))

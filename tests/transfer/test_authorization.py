@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import boto3
 import pytest
@@ -12,7 +15,8 @@ from moto import settings
 from moto.server import ThreadedMotoServer
 
 from argosy.steps.contract.causes import Cause
-from argosy.steps.store.base import ObjectInfo
+from argosy.steps.store.base import ObjectInfo, StoreError
+from argosy.steps.store.s3_settings import Identity, Keys
 from argosy.steps.transfer import crc
 from argosy.steps.transfer.checksums import stored_checksums
 from argosy.steps.transfer.pages import objects_below
@@ -82,3 +86,21 @@ def test_a_wrong_secret_is_refused(guarded: str, folder: Folder, monkeypatch: py
         list(stored_checksums("s3://guarded", [(KEY, guarded)]))
     with pytest.raises(Exception, match="403 SignatureDoesNotMatch"):
         list(objects_below("s3://guarded"))
+
+
+def test_keys_that_are_still_good_outlast_whoever_gave_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore asks ten minutes before they end; who gives them may be away for as long."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    ends = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
+    given = {"Version": 1, "AccessKeyId": "a", "SecretAccessKey": "b", "SessionToken": "c", "Expiration": ends}
+    (tmp_path / "given").write_text(json.dumps(given))
+    (tmp_path / "config").write_text(f"[default]\ncredential_process = cat {tmp_path}/given\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    identity = Identity("s3://b")
+    assert identity.keys() == Keys("a", "b", "c")
+    (tmp_path / "given").unlink()
+    assert identity.keys() == Keys("a", "b", "c")
+    with pytest.raises(StoreError, match="cannot get AWS credentials"):
+        identity.renew()  # which is asked when the store has refused them

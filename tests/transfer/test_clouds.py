@@ -8,7 +8,7 @@ import pytest
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
-from argosy.steps.transfer import crc
+from argosy.steps.transfer import clouds, crc
 from argosy.steps.transfer.clouds import CloudSource
 from argosy.steps.transfer.piece import Piece
 from argosy.steps.transfer.sink import Sink
@@ -56,3 +56,14 @@ def test_another_version_is_refused(folder: Folder, put: Put, bucket: Bucket, et
     with pytest.raises(StoreError) as caught:
         fetch(folder, piece)
     assert caught.value.cause == Cause.S3_MISSING
+
+
+def test_a_piece_that_comes_slowly_is_not_given_up(
+    server: S3Server, folder: Folder, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection breaks now and then, and all tries together last longer than one may come to nothing."""
+    monkeypatch.setattr(clouds, "RETRY_SECONDS", 0.05)
+    data = os.urandom(32_000_000)
+    piece = put("k", data)
+    server.begin(at(0, "cut", 4))
+    assert fetch(folder, piece) == crc.crc("crc64nvme", data)
