@@ -278,13 +278,16 @@ class Supervisor:
     def _lose(self, error: StepError) -> None:
         """Something ended the supervisor itself; a later supervisor of this workflow takes the gang over."""
         context = self._context
-        if error.cause != Cause.FENCED:
-            self._gangs.end_all(str(error.cause))
-        elif context.ledger.owner != context.settings.args.workflow_uid:
-            # The run belongs to another workflow, which knows nothing of our pods.
-            for record in context.host.gangs():
-                context.host.delete(record.name, context.settings.args.grace_seconds + COMMIT_SECONDS)
-        self._context.record.log.append("train_ended", cause=str(error.cause), exit_code=int(error.code))
+        try:
+            if error.cause != Cause.FENCED:
+                self._gangs.end_all(str(error.cause))
+            elif context.ledger.owner != context.settings.args.workflow_uid:
+                # The run belongs to another workflow, which knows nothing of our pods.
+                for record in context.host.gangs():
+                    context.host.delete(record.name, context.settings.args.grace_seconds + COMMIT_SECONDS)
+        except StepError as left:  # who may do nothing there any more says all the same what it ended for
+            print(f"argosy: a gang was left: {left}", file=sys.stderr, flush=True)
+        context.record.log.append("train_ended", cause=str(error.cause), exit_code=int(error.code))
 
 
 def _failed(cause: Cause, quote: str) -> Verdict:

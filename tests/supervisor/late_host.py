@@ -3,8 +3,8 @@
 SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, or a file that is there from then on,
 phase, pods that are to be seen, perhaps why]. The pods are real processes from the start, so that they also ask before
 the supervisor knows them; a gang without a line in the script comes at once. In the phase "starting" there is a pod
-more, whose image is missing; in "full" a quota has no room for the gang; in "evicted" the supervisor's own pod is taken
-from its node. A refusal is believed after a second.
+more, whose image is missing; in "full" a quota has no room for the gang, in "forbidden" the run's account has lost its
+rights; in "evicted" the supervisor's own pod is taken from its node. A refusal is believed after a second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.gang import processes
-from argosy.steps.gang.host import Identity, PodState, Standing
+from argosy.steps.gang.host import GangRecord, Identity, PodState, Standing
 from argosy.steps.gang.manifest import GangManifest
 from argosy.steps.outputs import step_main
 from argosy.steps.supervisor import context, placing
@@ -37,7 +37,16 @@ class LateHost(processes.ProcessHost):
         if self._line(identity.name)[1] == "full":
             said = 'jobsets "g" is forbidden: exceeded quota: objects'
             raise StepError(Cause.UNSCHEDULABLE, said, quote=said, code=ExitCode.TRANSIENT)
+        self._may()
         super().create(manifest, identity)
+
+    def gangs(self) -> list[GangRecord]:
+        self._may()
+        return super().gangs()
+
+    def _may(self) -> None:
+        if any(self._line(name)[1] == "forbidden" for name in self.created):
+            raise StepError(Cause.CONFIG_OR_RBAC, said := "jobsets is forbidden: cannot list", quote=said)
 
     def _line(self, name: str) -> list[Any]:
         number = list(self.created).index(name) if name in self.created else len(SCRIPT)

@@ -188,6 +188,14 @@ def test_a_run_whose_pods_are_refused_ends_with_what_the_cluster_said(rig: Rig) 
     assert len(rig.events("gang_deleted")) == 1
 
 
+def test_a_supervisor_whose_rights_are_taken_says_what_it_ended_for(rig: Rig) -> None:
+    """It could end no gang either, and the run's log had no end: "The next start is under way"."""
+    rig.late = [[[0, "forbidden", 0]]]
+    assert rig.run(30) == 78, rig.log()
+    assert [event.fields["cause"] for event in rig.events("train_ended")] == ["config_or_rbac"]
+    assert "a gang was left: jobsets is forbidden" in rig.log()
+
+
 def test_a_pod_without_its_image_is_told_of_at_once(rig: Rig) -> None:
     """It was said when it had been believed, a minute later."""
     rig.late = [[[0, "starting", 99], [2, "placed", 99]]]
