@@ -14,7 +14,7 @@ from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.reading import SourceFile
 
 Found = TypeVar("Found")
-_PATCH: Final = re.compile(r"(^|[-_.])patch(es)?[-_.]")
+_PATCH: Final = re.compile(r"(^|[-_.])(patch(es)?|pod[-_]?template)[-_.]")  # Spark writes its container into the latter
 
 
 class Documents:
@@ -99,7 +99,7 @@ class Documents:
         return frozenset(found)
 
     def is_named_patch(self, document: Document) -> bool:
-        """Whether a Kustomization, the file's name or a directive in the object says that it is a patch."""
+        """Whether a Kustomization, the file's name or a directive in the object says that others complete it."""
         listed = bool(self.patches) and os.path.normpath(document.file) in self.patches
         return listed or "$patch" in document.root or _PATCH.search(os.path.basename(document.file)) is not None
 
