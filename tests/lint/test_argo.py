@@ -186,7 +186,7 @@ def test_parameters_in_code(body: str, expected: list[str]) -> None:
         ("{limit: 3, expression: 'true'}", []),
         ("{limit: 3, retryPolicy: OnFailure}", [("ARGO017", "warning")]),
         ("{retryPolicy: Always}", [("ARGO015", "warning")]),
-        ("{}", [("ARGO015", "warning"), ("ARGO017", "note")]),
+        ("{}", [("ARGO015", "note"), ("ARGO017", "note")]),
         ("{limit: 3, retryPolicy: Always, backoff: {duration: 5s, maxDuration: 1h}}", [("ARGO016", "warning")]),
         ("{limit: 3, retryPolicy: Always, backoff: {duration: 5s, cap: 1h}}", []),
     ],

@@ -62,7 +62,6 @@ CASES = [
     (MPI, "STORE001", 0),
     (fill(HEAD, "kubeflow.org/v2beta1", "MPIJob") + "  slotsPerWorker: 8\n", "API005", 1),
     (STEPS + '    container: {name: "", image: r/x:1, command: [echo]}\n', "API010", 0),
-    (STEPS + "    resource: {action: delete, manifest: 'kind: Job\n        apiVersion: batch/v1'}\n", "API022", 0),
     (STEPS + "    container: {image: r/x:1, command: [echo]}\n    retries: 3\n", "API003", 1),
     (fill(RAY, 'port: "10001"', "sleep"), "RAY005", 1),
     (fill(RAY, "", '"ray start --head"'), "ARGV001", 0),

@@ -83,7 +83,7 @@ def _unreadable(files: Iterable[SourceFile]) -> Iterator[Finding]:
         for each in file.unreadable:
             place = (file.name, each.line, each.column, each.column + 1)
             known = Level.WARNING if each.harmless else RULES[each.rule].level
-            level = Level.NOTE if each.lossless else _lower(known, _FIXTURE.search(file.name) is not None)
+            level = Level.NOTE if each.lossless or _FIXTURE.search(file.name) else known
             yield Finding(each.rule, level, *place, each.message, each.remedy)
 
 
@@ -91,7 +91,6 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
     lines = {file.name: file.text.split("\n") for file in files}
     templates = {file.name for file in files for each in file.unreadable if each.harmless and each.rule == "YAML001"}
     templates |= {file.name for file in files if _SKETCH.search(file.text) or any(map(_left_out, file.roots))}
-    templates |= {file.name for file in files if _FIXTURE.search(file.name)}
     idle = {id(each.document) for each in bundle.workloads if not may_train(each, bundle)}
     causes: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     never: set[int] = set()
@@ -104,7 +103,8 @@ def _of_rules(bundle: Bundle, files: Iterable[SourceFile]) -> Iterator[Finding]:
                     finding = _finding(rule, problem, lines)
                     part = finding.file in templates or (document is not None and bundle.is_patch(document))
                     most = min(_most(problem.node, finding.rule), _lower(finding.level, part))
-                    most = Level.NOTE if id(problem.node.yaml) in bundle.written_over else most
+                    aside = id(problem.node.yaml) in bundle.written_over or _FIXTURE.search(finding.file) is not None
+                    most = Level.NOTE if aside else most
                     unused = id(document) in idle or _PROPOSAL.search(finding.file) is not None
                     if most is Level.WARNING and unused and finding.rule.startswith(_OF_TRAININGS):
                         most = Level.NOTE

@@ -17,7 +17,7 @@ LONGEST: Final = 1 << 20
 DEEPEST: Final = 100
 """Values inside of values; the composer of PyYAML crashes at some thousands."""
 _BRACKETS: Final = re.compile(r"[\[{]+|[\]}]+")
-_JSON: Final = re.compile(r"^\}[ \t\r]*\n+(?=\{|null\b)", re.MULTILINE)
+_JSON: Final = re.compile(r"\}[ \t\r]*\n+(?=\{|null\b)")
 _DASHES: Final = re.compile(r"^(?:[ ]*[-?:][ ])+", re.MULTILINE)
 
 

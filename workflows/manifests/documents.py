@@ -14,7 +14,7 @@ from argosy.workflows.manifests.node import Node
 from argosy.workflows.manifests.reading import SourceFile
 
 Found = TypeVar("Found")
-_PATCH: Final = re.compile(r"(^|[-_.])patch(es)?[-_.]")
+_PATCH: Final = re.compile(r"(^|[-_.])(patch(es)?|pod[-_]?template)[-_.]")  # Spark writes its container into the latter
 
 
 class Documents:
@@ -22,6 +22,7 @@ class Documents:
 
     def __init__(self, files: Sequence[SourceFile]) -> None:
         self.names = [file.name for file in files]
+        self._texts = {file.name: file.text for file in files}
         self.documents = [document for file in files for document in file.documents]
         self._named: dict[tuple[str, str], list[Document]] = defaultdict(list)
         self._of_kind: dict[str, list[Document]] = defaultdict(list)
@@ -30,6 +31,11 @@ class Documents:
             if document.name:
                 self._named[document.kind, document.name].append(document)
         self._kept: dict[Hashable, object] = {}
+
+    def left_to_write(self, name: Node) -> bool:
+        """Whether a comment of the file has something of this name: whoever uses the file shall write it."""
+        there = rf"^[ \t]*#[ \t-]*name:[ \t]*[\"']?{re.escape(name.text)}\b"
+        return re.search(there, self._texts[name.origin.file], re.MULTILINE) is not None
 
     def of_kind(self, kind: str) -> Sequence[Document]:
         """All objects of a kind, in the order of the files."""
@@ -93,7 +99,7 @@ class Documents:
         return frozenset(found)
 
     def is_named_patch(self, document: Document) -> bool:
-        """Whether a Kustomization, the file's name or a directive in the object says that it is a patch."""
+        """Whether a Kustomization, the file's name or a directive in the object says that others complete it."""
         listed = bool(self.patches) and os.path.normpath(document.file) in self.patches
         return listed or "$patch" in document.root or _PATCH.search(os.path.basename(document.file)) is not None
 

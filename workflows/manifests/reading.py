@@ -112,7 +112,7 @@ def _nested(host: Document, text: str) -> Iterator[Document]:
         elif node.key == "plugin":  # an executor's: github.com/argoproj-labs/argo-executor-plugin-samples
             objects = (each for each in node.walk() if each["apiVersion"] and each["kind"])
             yield from (Document(each, host.index, host) for each in objects)
-        elif node.parent is not None and (node.parent.key, node.key, host.kind) == ("source", "resource", "Sensor"):
+        elif _is_made(node, host):
             inner = Document(node, host.index, host)
             yield inner
             yield from _nested(inner, text)
@@ -125,6 +125,14 @@ def _is_manifest(node: Node) -> bool:
     raw = node.key == "data" and holder.key == "raw" and "kind:" in node.text and "apiVersion:" in node.text
     # What is got, deleted or patched is named, not described.
     return raw or (node.key == "manifest" and holder["action"].text in ("create", "apply", "replace"))
+
+
+def _is_made(node: Node, host: Document) -> bool:
+    """Whether a Sensor's trigger makes the object: submit-from, suspend and their like name one that is there."""
+    source = node.parent
+    if source is None or source.parent is None or (source.key, node.key, host.kind) != ("source", "resource", "Sensor"):
+        return False
+    return source.parent["operation"].text in ("", "create", "patch", "submit", "update")
 
 
 def _manifest(node: Node, host: Document, file_text: str) -> Iterator[Document]:

@@ -126,23 +126,3 @@ def selector(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
 
 def _remove(node: Node) -> list[Remove]:
     return [Remove(node)] if node.exists else []
-
-
-@rule("API022", Level.NOTE, on=Workload)
-def containers(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
-    """A pod template without containers, a container without an image."""
-    if workload.family in ("trainer", "argo") or bundle.is_named_patch(workload.document):
-        return
-    for role in workload.roles:
-        spec = role.template["spec"]
-        if not spec and not role.node.open and workload.family != "ray":  # API005 says so
-            where = f"{role.name} has" if role.name else "there is"
-            yield Problem(role.template, f"{where} no pod template with a spec", "write template.spec.containers")
-        for container in role.pod.all_containers:
-            if not container.image:
-                message = (
-                    f"the container {container.name!r} has no image: the API refuses it, unless a webhook adds one"
-                )
-                # Without a command either it is a page's sketch of something else.
-                level = None if container.argv else Level.NOTE
-                yield Problem(container.image, message, "write image:", level=level)

@@ -100,11 +100,13 @@ def swallowed(container: Container) -> Iterator[Problem]:
             and after.words[-1] not in ("1", "$?")
         ):
             shown = f"|| {' '.join(after.words)}"
+            parts = sum((each.name, each.after) == (held[index].name, "||") for each in held)  # each of them may fail
             yield Problem(
                 script,
                 f"{shown} makes a training that failed look finished: the Job completes and nothing restarts it",
                 f"take {shown} away",
                 inside=_piece(held[index], "||"),
+                level=Level.NOTE if parts > 1 else None,
             )
         elif ends and held[index].after in ("\n", ";") and not stops_at_errors(held, container):
             yield Problem(

@@ -19,6 +19,7 @@ _GLOB: Final = re.compile(r"[\w./-]+/\*(\.\w+)?|~/[\w./-]*|[\w./-]+\.\*")
 # Programs that expand patterns themselves, or read a language of their own in which these signs mean something.
 _OF_ITS_OWN: Final = (
     *("find", "rsync", "s5cmd", "awk", "sed", "jq", "perl", "ruby", "node", "envsubst", "make", "mc", "gsutil"),
+    *("convert", "magick", "mogrify"),
 )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from argosy.workflows.lint.finding import Level, Problem, RenameKey
 from argosy.workflows.lint.rule import rule
+from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.volume import claims_in
 
@@ -34,7 +35,7 @@ def _names(container: Container) -> set[str]:
 
 
 @rule("STORE001", Level.ERROR, on=Container)
-def unknown_volume(container: Container) -> Iterator[Problem]:
+def unknown_volume(container: Container, bundle: Bundle) -> Iterator[Problem]:
     """A mount names a volume of the pod."""
     pod = container.pod
     later = any(each["name"].open for each in pod.spec["volumes"])
@@ -45,12 +46,12 @@ def unknown_volume(container: Container) -> Iterator[Problem]:
         name = mount["name"]
         if name and not name.open and name.text not in names:
             have = ", ".join(sorted(names)) or "none"
-            calls = pod.document.kind in _FILLED_BY_OTHERS
+            level = Level.WARNING if bundle.left_to_write(name) else Level.ERROR
             yield Problem(
                 name,
                 f"no volume {name.text!r} in the pod, which the API refuses (its volumes: {have})",
                 f"add a volume {name.text!r}, or mount one that exists",
-                level=Level.NOTE if calls else Level.ERROR,
+                level=Level.NOTE if pod.document.kind in _FILLED_BY_OTHERS else level,
             )
 
 
