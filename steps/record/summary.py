@@ -25,6 +25,7 @@ def summary(record: RunRecord, report: str) -> dict[str, Any]:
         "message": record.message,
         "interrupted": record.interrupted,
         "silent_since": None if record.silent_since is None else clock(record.silent_since),
+        "unwritten": record.unwritten,
         "run_id": record.run_id,
         "name": record.name,
         "workflow": record.workflow,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.wording import duration
 from argosy.steps.runlog import KEPT, LOG_UNWRITTEN, WRITTEN
 from argosy.steps.store.base import UNSERVED
@@ -36,6 +39,12 @@ class Unwritten(NamedTuple):
 def unwritten(state: Mapping[str, Any]) -> Unwritten | None:
     """As the supervisor that runs said last; None: it can write, as far as its log is known."""
     return last_word(log_of_supervisor(state))
+
+
+def with_unwritten(record: RunRecord, state: Mapping[str, Any]) -> RunRecord:
+    """The record, with what its supervisor says of the store; of one that is gone its last word says nothing of now."""
+    refused = None if record.interrupted else unwritten(state)
+    return replace(record, unwritten="" if refused is None else refused.sentence(time.time()))
 
 
 def log_of_supervisor(state: Mapping[str, Any]) -> list[str]:

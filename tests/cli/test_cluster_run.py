@@ -526,6 +526,7 @@ def test_that_a_store_takes_nothing_is_told_until_it_does(refused, argosy, tmp_p
     with serving(refused, tmp_path) as kubeconfig:
         place = ("w-1", "--kubeconfig", str(kubeconfig))
         assert "\n  the store has taken nothing for " in argosy("status", *place)[1]
+        assert "warning: w-1: the store has taken nothing for " in argosy("top", *place)[2]
         stored = refused.workflow["status"].pop("storedWorkflowTemplateSpec")
         assert "\nThe store has taken nothing for " in argosy("explain", *place)[1]
         refused.workflow["status"]["storedWorkflowTemplateSpec"] = stored

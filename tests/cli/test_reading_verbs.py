@@ -30,7 +30,8 @@ from argosy.workflows.handle.handle import find
 from tests.s3 import S3Server
 
 SUMMARY_KEYS = [
-    *["phase", "message", "interrupted", "silent_since", "run_id", "name", "workflow", "yaml_sha256", "store_uri"],
+    *["phase", "message", "interrupted", "silent_since", "unwritten", "run_id", "name", "workflow"],
+    *["yaml_sha256", "store_uri"],
     *["attempts", "last_step"],
     *["checkpoint_digest", "evaluated_digest", "promoted_digest", "metric", "metric_name", "gate", "admission"],
     *["goodput", "transport", "lost_steps", "waited", "slow_ranks", "spares", "streamed", "report"],

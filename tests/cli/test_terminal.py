@@ -157,14 +157,17 @@ def test_of_a_bucket_that_takes_nothing_the_supervisors_own_log_tells(
                 time.sleep(0.02)
                 if "warning" in shown.getvalue() and server.plan is not nothing:
                     status, explained = argosy("status")[1], argosy("explain")[1]
+                    told = json.loads(argosy("status", "--json")[1])["unwritten"]
+                    (row,) = json.loads(argosy("top", "--json")[1])["warnings"]
                     server.plan = nothing
         written.close()
     warning, _ = shown.getvalue().splitlines()
-    for text in (warning, status, explained):
+    for text in (warning, status, explained, told, row):
         assert re.search(rf"he store has taken nothing for [\d.]+ s: {why}", text), text
         assert follows in text
     assert warning.endswith("; what happens is told when it can be written")
     assert "the store has taken" not in argosy("status")[1]
+    assert json.loads(argosy("top", "--json")[1])["warnings"] == []
     held.close()
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +15,11 @@ import pytest
 from argosy.steps.contract.causes import Cause
 from argosy.steps.record.unwritten import unwritten
 from argosy.steps.runlog import RunLog
-from argosy.steps.store.base import StoreError
+from argosy.steps.store.base import ObjectInfo, StoreError
 from argosy.steps.store.files import FileStore
+from argosy.steps.store.leaving import LEAVE_SECONDS
+from argosy.workflows.cli.live import PlainScreen, Watch
+from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.unwritten import UnwrittenWatch
 
 
@@ -74,3 +82,27 @@ def test_a_save_waits_only_for_what_passes(
     assert found.sentence(found.since + 3).startswith("the store has taken nothing for 3.0 s: no")
     store.cause = None
     log.close()
+
+
+def test_who_leaves_waits_for_no_store_that_is_silent(story: Any) -> None:
+    """Ctrl-C of a run that is followed stood for as long as the store's client asks again."""
+    asked, never = threading.Event(), threading.Event()
+
+    class Silent(FileStore):
+        def list(self, prefix: str) -> Iterator[ObjectInfo]:
+            asked.set()
+            never.wait(60)
+            return super().list(prefix)
+
+    class Run(RunFolder):
+        def store(self, *, quiet: bool = False) -> FileStore:
+            return Silent(f"file://{story.state_dir}/store")
+
+    folder = story.finish("Running", None)
+    with contextlib.suppress(KeyboardInterrupt), Watch(PlainScreen(io.StringIO()), poll_seconds=0.01) as watch:
+        watch.found(Run(folder, story.state_dir))
+        assert asked.wait(30)
+        began = time.monotonic()
+        raise KeyboardInterrupt
+    assert time.monotonic() - began < LEAVE_SECONDS + 5
+    never.set()

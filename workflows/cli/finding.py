@@ -36,6 +36,9 @@ class Run(Protocol):
     def state(self) -> dict[str, Any]:
         """What the engine knows now."""
 
+    def standing(self) -> dict[str, Any]:
+        """The same, with what is known of a run whose engine says nothing of it."""
+
     def store(self, *, quiet: bool = False) -> ObjectStore | None:
         """The run's store; None for a workflow that is none of ours."""
 

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
@@ -181,8 +182,7 @@ class Watch:
 
     def found(self, run: Watched, state: dict[str, Any] | None = None) -> None:
         """There is something to watch now; ``state``: its engine's. One that stops waits for no store."""
-        if self._run is None:
-            self._run = run
+        self._run = self._run or run
         if state is not None:
             self._tell_stop(state)
             if self._stopping or state.get("interrupted"):
@@ -197,7 +197,9 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, left: object, *_: object) -> None:
+        if left is not None:  # by Ctrl-C, mostly: who leaves waits for no store
+            self._leaving.set()
         self._over.set()
         self._thread.join()
         try:
@@ -211,10 +213,8 @@ class Watch:
 
     def _guarded(self, look: Callable[[], None]) -> None:
         """A store that does not answer must not end the run that is being watched."""
-        try:
+        with suppress(StepError, InputError, OSError):
             look()
-        except (StepError, InputError, OSError):
-            return
 
     def _look(self) -> None:
         if self._run is None:

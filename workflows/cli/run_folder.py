@@ -18,7 +18,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import run_prefix
 from argosy.steps.record.building import COMMAND, RUN_NAME, STORE_URI, build_record, prefix_of
 from argosy.steps.record.facts import RunRecord, StepNode
-from argosy.steps.record.unwritten import unwritten
+from argosy.steps.record.unwritten import with_unwritten
 from argosy.steps.runlog import Event, read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.steps.store.files import FileStore
@@ -142,9 +142,7 @@ class RunFolder:
         record, noted = build_record(events, state, time.time()), state.get("annotations")
         command = str((noted.get(COMMAND) if isinstance(noted, dict) else "") or "argosy run run.toml")
         nodes = tuple(_quoted(node) for node in record.nodes)
-        refused = None if record.interrupted else unwritten(state)
-        why = "" if refused is None else refused.sentence(time.time())
-        return replace(record, nodes=nodes, command=command, unwritten=why)
+        return with_unwritten(replace(record, nodes=nodes, command=command), state)
 
     def engine_runs(self) -> bool:
         """Whether an engine holds the run now; one that was killed holds nothing."""

@@ -15,6 +15,7 @@ from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.record.building import build_record, prefix_of
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.story import outcome
+from argosy.steps.record.unwritten import with_unwritten
 from argosy.steps.record.wording import called, duration, figure, percent
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.finding import Run, find
@@ -52,7 +53,7 @@ class Row:
             return
         state: dict[str, Any] = {}
         try:
-            state = self.run.standing() if isinstance(self.run, RunFolder) else self.run.state()
+            state = self.run.standing()
             if self.follower is None and (prefix := prefix_of(state)):
                 store = self.run.store(quiet=True)  # the table says it, and a line would lie across it
                 self.follower = EventFollower(store, prefix) if store is not None else None
@@ -61,7 +62,8 @@ class Row:
         except (StepError, InputError) as error:
             self.trouble = str(error)
             self.gone = not state and isinstance(error, InputError) and not isinstance(self.run, RunFolder)
-        self.record = build_record(self.events, state or {"name": self.run.name}, time.time())
+        state = state or {"name": self.run.name}
+        self.record = with_unwritten(build_record(self.events, state, time.time()), state)
 
     def facts(self, now: float) -> dict[str, Any]:
         """The run as numbers, ids and times, for ``--json``; None is not known. A test freezes the keys."""
@@ -167,8 +169,11 @@ class Rows:
         self.shown = [row for row in self.shown if not row.gone]
 
     def troubles(self) -> list[str]:
-        """What keeps us from knowing more, each once."""
-        return list(dict.fromkeys(row.trouble for row in self.shown if row.trouble))
+        """What keeps us from knowing more, each once; whose store takes nothing."""
+        found = [row.trouble for row in self.shown]
+        records = [(row.run.name, row.record) for row in self.shown if row.record is not None]
+        found += [f"{name}: {record.unwritten}" for name, record in records if record.unwritten]
+        return list(filter(None, dict.fromkeys(found)))
 
 
 def every_place(state_dir: Path, place: ClusterPlace) -> list[Run]:

@@ -17,7 +17,7 @@ from argosy.steps.contract.objects import GANG_LABEL
 from argosy.steps.record.building import STORE_URI, build_record, prefix_of
 from argosy.steps.record.facts import RunRecord
 from argosy.steps.record.naming import node_name
-from argosy.steps.record.unwritten import unwritten
+from argosy.steps.record.unwritten import with_unwritten
 from argosy.steps.runlog import read_events
 from argosy.steps.store.base import ObjectStore
 from argosy.workflows.cluster.kept_lines import kept_lines, last_of_each
@@ -139,6 +139,10 @@ class ClusterRun:
             )
         return found
 
+    def standing(self) -> dict[str, Any]:
+        """The state, with what the supervisor that runs wrote last."""
+        return self.seen()[0]
+
     def seen(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The state, and the pods of its steps where they may tell more: while it runs, or when one has failed.
 
@@ -159,8 +163,7 @@ class ClusterRun:
         said = last_lines(self.api, pods)
         quotes = {node_name(node): said.get(node["id"], "") for node in state["nodes"] if node["type"] == "Pod"}
         nodes = tuple(replace(node, quote=quotes.get(node.name, "")) for node in record.nodes)
-        refused = unwritten(state)
-        return replace(record, nodes=nodes, unwritten="" if refused is None else refused.sentence(time.time()))
+        return with_unwritten(replace(record, nodes=nodes), state)
 
 
 def _heard(state: dict[str, Any], pods: list[dict[str, Any]]) -> dict[str, Any]:

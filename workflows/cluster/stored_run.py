@@ -79,6 +79,10 @@ class StoredRun:
             return {}
         return found
 
+    def standing(self) -> dict[str, Any]:
+        """The state: nobody is left to ask."""
+        return self.state()
+
     def store(self, *, quiet: bool = False) -> ObjectStore:
         """The run's store."""
         return open_run_store(self.root, {}, "", quiet=quiet)
