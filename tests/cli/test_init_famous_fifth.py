@@ -43,6 +43,10 @@ def test_a_switch_of_any_name_without_which_nothing_that_was_saved_is_loaded(arg
     (tmp_path / "train.py").write_text(SWITCHED % ("keep_going", SAVES % "file", "keep_going"))
     code, out, err = argosy("init", "train.py")
     assert (code, 'resume_args = ["--keep_going"]' in out) == (0, True), out + err
+    text = (tmp_path / "train.py").read_text().replace('action="store_true"', "type=int, choices=[0, 1], default=0")
+    (tmp_path / "train.py").write_text(text)
+    code, out, err = argosy("init", "train.py", "--force")
+    assert (code, 'resume_args = ["--keep_going", "1"]' in out) == (0, True), out + err
     other = SWITCHED % ("tuned", SAVES % 'args.out + "/new.pt"', "tuned")
     (tmp_path / "train.py").write_text(other)  # what it reads was not saved by it
     code, out, err = argosy("init", "train.py", "--force")
