@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -47,6 +48,24 @@ def test_the_workflows_deadline_fails_what_runs_and_what_is_to_come(run_workflow
     assert (found["[0].a"].phase, found["[0].a"].message) == ("Failed", "Step exceeded its deadline")
     assert found["[0].a"].exit_code is None
     assert found[".onExit"].phase == "Succeeded"
+    assert found.phase == "Failed"
+
+
+def test_after_the_workflows_deadline_the_exit_handler_is_not_retried_either(run_workflow: Callable[..., Any]) -> None:
+    """processNodeRetries of 4.0.7, which prints the deadline as Go prints a time."""
+    found = run_workflow(
+        """
+        - name: main
+          container: {image: i, command: [sleep, "60"]}
+        - name: tidy
+          retryStrategy: {limit: 2, retryPolicy: Always}
+          container: {image: i, command: ["false"]}
+        """,
+        "entrypoint: main\nactiveDeadlineSeconds: 1\nonExit: tidy",
+    )
+    assert [name for name in found.by_name if name.startswith(".onExit")] == [".onExit", ".onExit(0)"]
+    said = r"retry exceeded workflow deadline \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC"
+    assert re.fullmatch(said, found[".onExit"].message)
     assert found.phase == "Failed"
 
 
