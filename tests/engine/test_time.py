@@ -69,6 +69,28 @@ def test_after_the_workflows_deadline_the_exit_handler_is_not_retried_either(run
     assert found.phase == "Failed"
 
 
+def test_a_step_that_waits_beyond_its_timeout_fails_its_group_with_that_word(run_workflow: Callable[..., Any]) -> None:
+    """executeStepGroup of 4.0.7."""
+    found = run_workflow(
+        """
+        - name: main
+          steps:
+          - - {name: a, template: holds}
+            - {name: b, template: waits}
+        - name: holds
+          synchronization: {mutexes: [{name: m}]}
+          container: {image: i, command: [sleep, "60"]}
+        - name: waits
+          timeout: 300ms
+          synchronization: {mutexes: [{name: m}]}
+          container: {image: i, command: ["true"]}
+        """
+    )
+    assert (found["[0].b"].phase, found["[0].b"].message) == ("Failed", "timeout")
+    assert (found["[0]"].phase, found["[0]"].message) == ("Failed", "timeout")
+    assert (found.phase, found.message) == ("Failed", "timeout")
+
+
 def test_a_deadline_may_be_a_month_away(run_workflow: Callable[..., Any]) -> None:
     """2.6e9 ms are more than poll takes: the engine ended with a traceback."""
     found = run_workflow("- name: main\n  container: {image: i, command: [sleep, '0.3']}\n",
