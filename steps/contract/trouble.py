@@ -9,6 +9,9 @@ from argosy.steps.contract.message import Message
 ASKED_FOR_STACKS = "argosy: hang: no rank made a step; the SIGABRT that follows is argosy's, to print the stacks"
 """In a rank's log: without it "Fatal Python error: Aborted" reads as a crash of its own."""
 
+DISK_IS_FULL = "argosy: the disk is full that holds "
+"""In the log of a rank whose own words say that one is, and not which."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble(Message):

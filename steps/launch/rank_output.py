@@ -7,12 +7,15 @@ import re
 from collections import deque
 from pathlib import Path
 
+from argosy.steps.contract.trouble import DISK_IS_FULL
 from argosy.steps.launch.wire import LineBuffer
 
 TAIL_LINES = 60
 TAIL_CHARACTERS = 1000
 LOG_BYTES = 64 << 20
 """A rank's log file is begun anew when it has this size, the one before is kept."""
+_FULL_BYTES = 1 << 20
+_NAMELESS = re.compile(r"(No space left on device|Disk quota exceeded)(?!:? ?['\"/])")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -42,6 +45,8 @@ class RankOutput:
     def finish(self) -> list[str]:
         """The unfinished last line; closes the log."""
         last = [self._line(raw) for raw in self._lines.flush()]
+        if any(_NAMELESS.search(line) for line in self.tail) and (disk := _full_disk()):
+            self.say(f"{DISK_IS_FULL}{disk}")
         self._log.close()
         return last
 
@@ -71,6 +76,19 @@ class RankOutput:
         self.tail.append(text[:TAIL_CHARACTERS])
         write_all(1, self._prefix + shown + b"\n")
         return text
+
+
+def _full_disk() -> str:
+    """Of those that a script writes to without being told; "" where none of them is full."""
+    for folder in (os.getcwd(), os.environ.get("TMPDIR", "/tmp")):
+        try:
+            told = os.statvfs(folder)
+        except OSError:
+            continue
+        left, size = told.f_bavail * told.f_frsize, told.f_blocks * told.f_frsize
+        if left < _FULL_BYTES or (told.f_files and not told.f_favail):
+            return f"{folder}: {left} of {size} bytes and {told.f_favail} of {told.f_files} files are left"
+    return ""
 
 
 def write_all(handle: int, data: bytes) -> None:

@@ -48,24 +48,23 @@ class ShimSettings:
 
 
 @contextlib.contextmanager
-def _inside(folder: Path) -> Iterator[None]:
-    # A unix socket's path has at most 107 bytes; a pod's folder on one machine is often longer.
-    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+def _short(folder: Path) -> Iterator[str]:
+    # A unix socket's path has at most 107 bytes; a pod's folder on one machine is often longer. Not by a change of the
+    # working directory: an image's may be one (/root) to which the pod's user may not come back.
+    handle = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
-        os.chdir(folder)
-        yield
+        yield f"/proc/self/fd/{handle}/{SOCKET_NAME}"
     finally:
-        os.fchdir(before)
-        os.close(before)
+        os.close(handle)
 
 
 def listen(folder: Path) -> socket.socket:
-    """Listen in ``folder``; call it before other threads care about the working directory."""
+    """Listen in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with _inside(folder):
-        Path(SOCKET_NAME).unlink(missing_ok=True)
-        server.bind(SOCKET_NAME)
+    with _short(folder) as path:
+        Path(path).unlink(missing_ok=True)
+        server.bind(path)
     server.listen(128)
     return server
 
@@ -77,8 +76,8 @@ def connect(folder: Path) -> socket.socket:
         OSError: launch does not listen there.
     """
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with _inside(folder):
-        client.connect(SOCKET_NAME)
+    with _short(folder) as path:
+        client.connect(path)
     return client
 
 

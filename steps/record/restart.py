@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Restart:
     saved_told: int | None = None
     """What it had told, in its own count, when the newest checkpoint of this restart was saved; None: there is none."""
 
-    @property
+    @cached_property  # a report asks once for each of a million points
     def began_again(self) -> tuple[int, int] | None:
         """The steps it first reported, when two in a row lie before what it restored: it did not use what it got.
 

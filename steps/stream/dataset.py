@@ -177,7 +177,10 @@ class StreamingDataset:
     # ---- inside
 
     def _open(self, *, lead: bool) -> None:
-        place = (None if self._index_at else StreamPlace.of_run()) or StreamPlace.at(self._index_at)
+        run = None if self._index_at else StreamPlace.of_run()
+        place = run or StreamPlace.at(self._index_at)
+        if run is None:
+            self._index_at = place.store.uri  # a process that is spawned may have another working directory
         if not self._uri and not self.digest:
             raise InputError("uri: name the dataset; only under argosy, in a run with a [dataset], it is known")
         self.digest = self.digest or agreed_digest(self._uri, place)

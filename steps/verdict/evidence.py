@@ -42,8 +42,8 @@ _HOW_WE_END = (Cause.SIGTERM, Cause.UNKNOWN)
 """What a launcher says of ranks that another node's failure ended; the supervisor saw them all."""
 _ALIVE_LINES = 3
 """A script that goes on for so many lines of progress has survived what it said before."""
-_SLOW = (Cause.NCCL_TIMEOUT, Cause.SIGTERM)
-"""What came after a limit of minutes, or after a stop from outside, was not their cause."""
+_SLOW = (Cause.NCCL_TIMEOUT, Cause.SIGTERM, Cause.NUMERICS_NAN)
+"""What came after a limit of minutes, a stop from outside, or a loss that is no number, was not their cause."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,8 @@ def _place(raised: Raised, plain: Sequence[str], found: dict[int, Said]) -> None
         whose = library or named_by(plain[at])
         if at in found and whose is not None:
             evidence = found[at].evidence
-            if (cause := ELSEWHERE.get((evidence.cause, whose))) is not None:
+            vague = evidence.cause != Cause.GPU_OOM or evidence.weight != Weight.ROOT  # no words that name the GPU
+            if vague and (cause := ELSEWHERE.get((evidence.cause, whose))) is not None:
                 found[at] = Said(at, _as(evidence, cause))
 
 

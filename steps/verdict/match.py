@@ -18,10 +18,10 @@ MAX_QUOTE = 500
 _LONGEST_HINT = 1000
 _NO_TROUBLE = re.compile(
     r"^\s*(raise|return|if|assert|except|self\.|def|import|from)\b|\bsucceeded\b|\bNCCL INFO\b"
-    r"|HTTP Request: |\bHTTP/\d(\.\d)?\"? \d{3}\b|\bNormal\s{2,}[A-Z]\w+\s"
+    r"|^\s*Image( ID)?:\s|HTTP Request: |\bHTTP/\d(\.\d)?\"? \d{3}\b|\bNormal\s{2,}[A-Z]\w+\s"
 )
-"""Quoted code, what went well, Kubernetes' events of that kind, and logs of requests: a hub's client asks for files
-that need not be there."""
+"""Quoted code, what went well, Kubernetes' events of that kind, the image that a pod is described by, and logs of
+requests: a hub's client asks for files that need not be there."""
 
 _BENIGN = re.compile("|".join(f"(?:{regex.replace('(?i)', '')})" for regex, _ in REGEXES), re.IGNORECASE)
 _WARNING = re.compile(r"\bwarn(ing)?\b|\b\w+Warning: |^\[?W\d* |: W tensorflow/", re.IGNORECASE)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from signal import Signals
 
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Ending
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.contract.trouble import DISK_IS_FULL
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.evidence import read_lines
 from argosy.steps.verdict.finding import Finding
@@ -25,6 +27,8 @@ def weigh_ending(ending: Ending, pods: Sequence[PodFact]) -> Finding | None:
         return None
     number = signal_of(ending)
     said = read_lines(ending.tail)
+    if said is not None and said.cause == Cause.DISK_FULL:
+        said = replace(said, quote=next((line for line in ending.tail if line.startswith(DISK_IS_FULL)), said.quote))
     evidence = _exited(ending, said) if number is None else _signalled(ending, number, said, pods)
     return Finding(
         evidence,

@@ -44,6 +44,19 @@ def test_a_failing_exit_handler_fails_the_workflow(run_workflow: Callable[..., A
     assert (found.phase, found.message) == ("Failed", "main: Error (exit code 1)")
 
 
+def test_an_exit_handler_that_cannot_be_executed_is_an_error_whatever_came_before(
+    run_workflow: Callable[..., Any],
+) -> None:
+    """As operate of 4.0.7 has it; here the workflow was Failed, with the message of the step."""
+    found = run_workflow(
+        "- name: tidy\n  timeout: '{{workflow.status}}'\n  container: {image: i, command: ['true']}\n",
+        "entrypoint: bad\nonExit: tidy",
+    )
+    said = 'error in exit template execution : invalid timeout format. time: invalid duration "Failed"'
+    assert (found.phase, found.message) == ("Error", said)
+    assert (found["wf"].phase, found[".onExit"].phase) == ("Failed", "Error")
+
+
 def test_hooks_of_tasks_are_waited_for(run_workflow: Callable[..., Any]) -> None:
     found = run_workflow(
         """

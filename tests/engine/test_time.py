@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -48,6 +49,46 @@ def test_the_workflows_deadline_fails_what_runs_and_what_is_to_come(run_workflow
     assert found["[0].a"].exit_code is None
     assert found[".onExit"].phase == "Succeeded"
     assert found.phase == "Failed"
+
+
+def test_after_the_workflows_deadline_the_exit_handler_is_not_retried_either(run_workflow: Callable[..., Any]) -> None:
+    """processNodeRetries of 4.0.7, which prints the deadline as Go prints a time."""
+    found = run_workflow(
+        """
+        - name: main
+          container: {image: i, command: [sleep, "60"]}
+        - name: tidy
+          retryStrategy: {limit: 2, retryPolicy: Always}
+          container: {image: i, command: ["false"]}
+        """,
+        "entrypoint: main\nactiveDeadlineSeconds: 1\nonExit: tidy",
+    )
+    assert [name for name in found.by_name if name.startswith(".onExit")] == [".onExit", ".onExit(0)"]
+    said = r"retry exceeded workflow deadline \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC"
+    assert re.fullmatch(said, found[".onExit"].message)
+    assert found.phase == "Failed"
+
+
+def test_a_step_that_waits_beyond_its_timeout_fails_its_group_with_that_word(run_workflow: Callable[..., Any]) -> None:
+    """executeStepGroup of 4.0.7."""
+    found = run_workflow(
+        """
+        - name: main
+          steps:
+          - - {name: a, template: holds}
+            - {name: b, template: waits}
+        - name: holds
+          synchronization: {mutexes: [{name: m}]}
+          container: {image: i, command: [sleep, "60"]}
+        - name: waits
+          timeout: 300ms
+          synchronization: {mutexes: [{name: m}]}
+          container: {image: i, command: ["true"]}
+        """
+    )
+    assert (found["[0].b"].phase, found["[0].b"].message) == ("Failed", "timeout")
+    assert (found["[0]"].phase, found["[0]"].message) == ("Failed", "timeout")
+    assert (found.phase, found.message) == ("Failed", "timeout")
 
 
 def test_a_deadline_may_be_a_month_away(run_workflow: Callable[..., Any]) -> None:

@@ -63,7 +63,8 @@ def _said(gang: Gang, index: int = 0) -> list[dict[str, Any]]:
 
 def _alike(said: dict[str, Any]) -> dict[str, Any]:
     """Without what differs between any two starts: ports, times, numbers of file handles."""
-    own = ("ARGOSY_PROGRESS_FD", "ARGOSY_CHANNEL", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID", "ARGOSY_RESTART")
+    pipe = ("ARGOSY_PROGRESS_FD", "ARGOSY_PROGRESS_PIPE")
+    own = (*pipe, "ARGOSY_CHANNEL", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID", "ARGOSY_RESTART")
     kept = {key: value for key, value in said["environ"].items() if key not in own}
     return {**said, "environ": {key: value for key, value in kept.items() if "PORT" not in key}}
 

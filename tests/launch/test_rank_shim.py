@@ -366,6 +366,29 @@ def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert json.loads(settings.to_json())["pod"] == "p"
 
 
+def test_the_socket_needs_no_working_directory_that_the_user_may_read(tmp_path: Path) -> None:
+    code = """if True:
+        import os, sys, tempfile
+        from pathlib import Path
+        from argosy.steps.launch.wire import connect, listen
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            os.chdir(sys.argv[1])
+            os.chmod(sys.argv[1], 0)
+            if os.getuid() == 0:
+                os.seteuid(65534)  # as a container's that has /root as its WORKDIR and another user
+            with listen(Path(folder) / "ranks"), connect(Path(folder) / "ranks"):
+                pass
+            if os.getuid() == 0:
+                os.seteuid(0)
+    """
+    own = tmp_path / "own"
+    own.mkdir()
+    subprocess.run([sys.executable, "-c", code, str(own)], env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
+                   check=True)  # fmt: skip
+    own.chmod(0o700)
+
+
 def test_a_shim_that_was_killed_before_it_was_heard_silences_no_other(tmp_path: Path) -> None:
     free, heard = threading.Event(), []
 

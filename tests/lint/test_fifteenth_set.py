@@ -94,11 +94,6 @@ def test_what_harms_a_training_is_a_note_where_nothing_trains(
     assert levels(text, "MEM015") == [level]
 
 
-def test_the_nodes_memory_is_wanted_by_who_asks_for_it() -> None:
-    text = pod("command: [python, train.py]\nresources: {limits: {nvidia.com/gpu: 1}}", "hostIPC: true")
-    assert levels(text, "MEM005") == ["note"]
-
-
 @pytest.mark.parametrize(("value", "expected"), [("webhook-secret", []), ("4f1c0e5a", ["warning"])])
 def test_the_name_of_a_secret_is_none(value: str, expected: list[str]) -> None:
     assert levels(pod(f"command: [serve, --secret, {value}]"), "SEC017") == expected

@@ -57,6 +57,21 @@ def test_a_worker_that_is_spawned_opens_it_again(bucket: Corpus, seed: int) -> N
     assert done.stdout == records(files)[7]
 
 
+def test_a_worker_that_is_spawned_elsewhere_finds_the_index(
+    folder: Corpus, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write(files := blobs(seed, 2, 30_000))
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    code = "import pickle, sys; data = pickle.load(sys.stdin.buffer); sys.stdout.buffer.write(data[7]); data.close()"
+    with folder.open(RecordSamples(100), index="") as data:
+        given = pickle.dumps(data)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, input=given, capture_output=True, check=True, cwd=elsewhere, timeout=60)
+    assert done.stdout == records(files)[7]
+    assert not list(elsewhere.iterdir())
+
+
 def test_the_others_wait_for_what_the_first_computes(folder: Corpus, seed: int) -> None:
     """The second rank is there first, and there is no table and no index yet."""
     from argosy.steps.data.listing import take_snapshot

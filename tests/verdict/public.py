@@ -31,6 +31,8 @@ _LATER = (
         "twentysecond",
         "twentythird",
         "twentyfourth",
+        "twentyfifth",
+        "twentysixth",
     ),
 )
 LOGS = [

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from time import gmtime, strftime
 from typing import Any
 
 from argosy.workflows.engine.expression.parser import ExpressionError
-from argosy.workflows.engine.gotext import float_text, rfc3339, short_duration
+from argosy.workflows.engine.gotext import float_text, short_duration
 from argosy.workflows.engine.limits import duration, whole_number
 from argosy.workflows.engine.node import ERROR, FAILED, SUCCEEDED, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError
@@ -48,8 +49,9 @@ def advance(op: Operation, parent: NodeState, strategy: Mapping[str, Any]) -> bo
     if not last.failed:
         op.mark(parent, SUCCEEDED)
         return True
-    if op.deadline is not None and op.now >= op.deadline and not op.in_exit_handler(parent):
-        op.mark(parent, last.phase, f"retry exceeded workflow deadline {rfc3339(op.deadline)}")
+    if op.deadline is not None and op.now >= op.deadline:  # the exit handler's, too, is not tried again
+        told = strftime("%Y-%m-%d %H:%M:%S +0000 UTC", gmtime(op.deadline))
+        op.mark(parent, last.phase, f"retry exceeded workflow deadline {told}")
         return True
     limit = strategy.get("limit")
     maximum = None if limit is None else whole_number(limit)

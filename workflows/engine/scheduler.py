@@ -16,7 +16,7 @@ from argosy.steps.pods.leftovers import sweep
 from argosy.workflows.engine import endings, hooks, template
 from argosy.workflows.engine.document import Document
 from argosy.workflows.engine.locks import Locks, locks_of
-from argosy.workflows.engine.node import FAILED, FULFILLED, PENDING, RUNNING, NodeState
+from argosy.workflows.engine.node import FULFILLED, PENDING, RUNNING, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError, TimedOut, Waiting
 from argosy.workflows.engine.pods import PodRunner
 from argosy.workflows.engine.state import WorkflowState
@@ -188,7 +188,7 @@ class Scheduler:
         if root is None or not root.fulfilled:
             return
         exit_node = self._exit_handler(root)
-        if exit_node is None or exit_node.phase in FULFILLED:
+        if not state.finished_for_good and (exit_node is None or exit_node.phase in FULFILLED):
             endings.outcome(op, root, exit_node)
 
     def _execute(self, name: str, holder: dict[str, object], role: str) -> NodeState | None:
@@ -199,14 +199,10 @@ class Scheduler:
             return op.execute(op, name, holder, "", arguments, hooked=role == "exit")
         except Waiting:
             return op.node(name)
-        except TimedOut:
-            node = op.node(name)
-            return None if node is None else op.mark(node, FAILED, "timeout")
-        except TemplateError as error:
-            if role == "root":
-                op.finish("Error", f"error in entry template execution: {error}")
-                return None
-            return op.node(name)
+        except (TimedOut, TemplateError) as error:
+            told = "exit template execution " if role == "exit" else "entry template execution"
+            op.finish("Error", f"error in {told}: {error}")
+            return None
 
     def _exit_handler(self, root: NodeState) -> NodeState | None:
         op, spec = self._operation, self._operation.document.spec

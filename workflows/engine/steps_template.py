@@ -151,7 +151,7 @@ class _Steps:
             pass
         except TimedOut:
             op.add_child(group, name)
-            op.mark(group, FAILED, f"child '{name}' timedout")
+            op.mark(group, FAILED, "timeout")
             return False
         except TemplateError as error:
             op.add_child(group, name)

@@ -35,10 +35,6 @@ PATTERNS = (
         "RuntimeError: [pair.cc:452] Application timeout caused pair closure",
     ),
     _lost(
-        r"(?i)connectFullMesh failed|connect(ion)? .*gloo.*refused|gloo.*connection refused",
-        "RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error",
-    ),
-    _lost(
         r"Connection closed by remote|Read error .*Connection reset|Connection reset by peer",
         "[rank0]: Connection closed by remote process",
     ),

@@ -32,8 +32,9 @@ PATTERNS = (
     Pattern(
         Cause.CHECKPOINT_MISMATCH,
         r"Error\(s\) in loading state_dict|[Ss]ize mismatch (for|between saved) |Missing key\(s\) in state_dict"
-        r"|Unexpected key\(s\)|Trying to (load|set) a tensor of shape"
-        r"|copying a param with shape|ensure that the architectures match|shapes of both tensors to match",
+        r"|missing keys? in state_dict|unexpected key .* in state_dict|Unexpected key\(s\)"
+        r"|Trying to (load|set) a tensor of shape|copying a param with shape|ensure that the architectures match"
+        r"|shapes of both tensors to match",
         "RuntimeError: Error(s) in loading state_dict for GPT:",
     ),
     Pattern(
@@ -41,7 +42,8 @@ PATTERNS = (
         r"(?i)loaded state dict (contains|has) a (parameter group|different number)|missing optimizer state for"
         r"|checkpoint .*(does not match|mismatch)"
         r"|(checkpoint|saved|loaded|loading) .*(world|partition|dp|tp|parallel) ?(world )?(size|count|degree)s? .*"
-        r"(match|differ|support|expect|but (the )?current)|^KeyError: '\w*state_dict'",
+        r"(match|differ|support|expect|but (the )?current)|loading a checkpoint for .* but .*size is"
+        r"|^KeyError: '\w*state_dict'",
         "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
     ),
     Pattern(
@@ -74,7 +76,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NUMERICS_NAN,
-        r"(?i)loss (is|became|has become|went|=) (now )?(nan|inf)|non-?finite (loss|grad)|NanLossDuringTraining"
+        r"(?i)(loss|outputs?|logits|activations?) (is|are|became|has become|went|=) (now )?(nan|inf)\b"
+        r"|non-?finite (loss|grad)|NanLossDuringTraining"
         r"|(nan|inf) (loss|grad\w*) (detected|encountered|found)|gradients? (is|are|contains?) (nan|inf)"
         r"|diverged with loss = nan",
         "ValueError: loss is nan at step 812",

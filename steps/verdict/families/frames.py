@@ -21,7 +21,8 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
     (
         Cause.DISK_FULL,
         r"torch/serialization\.py.* in _?(save|__exit__|write_\w+)\b|/logging/__init__\.py.* in emit"
-        r"|/shutil\.py.* in copy\w*|in (save_checkpoint|_save_checkpoint|save_pretrained|makedirs)\b",
+        r"|tensorboard\S*writer\.py|/shutil\.py.* in copy\w*|in _?save_checkpoint\b"
+        r"|in (save_pretrained|makedirs)\b",
     ),
     (
         Cause.CHECKPOINT_CORRUPT,
@@ -77,6 +78,7 @@ ADDRESSES = (
 
 ELSEWHERE: dict[tuple[Cause, Cause], Cause] = {
     (Cause.DISK_FULL, Cause.SHM_EXHAUSTED): Cause.SHM_EXHAUSTED,
+    (Cause.GPU_OOM, Cause.DISK_FULL): Cause.DISK_FULL,  # a status of "exhausted" names no resource
     (Cause.RENDEZVOUS_CONNECT, Cause.HUB_NETWORK): Cause.HUB_NETWORK,
     (Cause.RENDEZVOUS_CONNECT, Cause.S3_THROTTLE): Cause.S3_THROTTLE,
     (Cause.PEER_LOST, Cause.HUB_NETWORK): Cause.HUB_NETWORK,
@@ -93,6 +95,7 @@ _OWN = re.compile(
     r"^(\w+\.)*(Type|Name|Attribute|Key|Index|Value|Assertion|ZeroDivision|\w*NotImplemented|UnboundLocal|Syntax"
     r"|Indentation|Recursion|Lookup|Unicode(Encode|Translate)?|Arithmetic|FileNotFound|FileExists|IsADirectory|NotADirectory"
     r"|Permission)Error\b(?!.*\bOS error\b)"
+    r"|^(\w+\.)*(OS|IO)Error: \[Errno 24\]"  # so many files are open at once because a program opened them
     # torch's and safetensors' words for a folder that is not there, and for one in a file's place
     r"|^RuntimeError: (Parent directory .* does not exist|\[enforce fail at inline_container.*\binvalid file name\b)"
     r"|^(\w+\.)*SafetensorError: Error while serializing: I/O error: .*\(os error (1|2|13|20|21)\)"

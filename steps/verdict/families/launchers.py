@@ -75,6 +75,12 @@ PATTERNS = (
         "mpirun noticed that process rank 7 with PID 0 on node h exited on signal 9 (Killed).",
         _LATE,
     ),
+    Pattern(  # the node's own daemon, about files and processes of its own: never the program's
+        Cause.UNKNOWN,
+        r"slurmstepd: error: (_?(container_[pg]|fork\w*|join)_\w+|.*/slurm_script:|execve\(\): \S*/slurm_script:)",
+        "slurmstepd: error: execve(): /tmp/slurmd/job2997814/slurm_script: No such file or directory",
+        _LATE,
+    ),
     Pattern(
         Cause.UNKNOWN,
         r"ChildFailedError|DUE TO TASK FAILURE|Sending process \d+ closing signal|Closing process \d+ via signal"

@@ -18,12 +18,17 @@ PATTERNS = (
         r"|^ray\.(\w+\.)*OutOfMemoryError|RayOutOfMemoryError|ray-oom-prevention|RAY_memory_\w+",
         "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
     ),
+    Pattern(  # the driver pins pages of the host, and has the same words for both
+        Cause.HOST_OOM,
+        r"(?i)\bbytes on host: \w+OUT_?OF_?MEMORY|could not allocate pinned host memory|exhausted: MemoryError",
+        "E cuda_driver.cc:802] failed to alloc 34359738368 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+    ),
     Pattern(
         Cause.GPU_OOM,
         r"(?i)\b(CUDA|HIP|XPU|NPU|MPS|TPU|GPU)\b:? (error:? )?(\S+ )?(is |ran |runs |running |went )?out of memory"
         r"|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY"
         r"|cudaErrorMemoryAllocation|OOM when allocating tensor|ran out of memory in memory space hbm"
-        r"|no available memory for the cache blocks"
+        r"|no available memory for the cache blocks|Error: CUDA o(u[tofmery ]*)?$"
         r"|Allocation type: HLO temp",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB",
     ),

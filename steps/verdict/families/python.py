@@ -4,6 +4,13 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.pattern import Pattern
 
+_NOT_FOUND = (
+    "未找到命令|未找到指令|找不到指令|コマンドが見つかりません|명령어를 찾을 수 없음|команда не найдена"
+    "|commande introuvable|Kommando nicht gefunden|Befehl nicht gefunden|orden no encontrada"
+    "|comando n(ão encontrado|on trovato)"
+)
+"""The shell's "command not found" in the languages of its users (bash's po files)."""
+
 PATTERNS = (
     Pattern(
         Cause.IMPORT_ERROR,
@@ -32,13 +39,13 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
-        r"can't open file '.*'|\b(torchrun|deepspeed|accelerate|python\d?): (command )?not found"
+        rf"can't open file '.*'|\b(torchrun|deepspeed|accelerate|python\d?)(: |：)((command )?not found|{_NOT_FOUND})"
         r"|not enough slots available|(?i:exec format error)|exec user process caused",
         "/usr/bin/python: can't open file '/argosy/workspace/trian.py': [Errno 2] No such file or directory",
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
-        r"^\S*sh: (line )?(\d+: )?\S+: ([Pp]ermission denied|not found|[Nn]o such file)",
+        rf"^\S*sh: (line )?(\d+: )?\S+: ([Pp]ermission denied|not found|[Nn]o such file)|(: |：)({_NOT_FOUND})$",
         "/bin/bash: line 1: ./run.sh: Permission denied",
         Weight.HINT,  # a script goes on after a helper that is not there
     ),
@@ -66,7 +73,7 @@ PATTERNS = (
     Pattern(
         Cause.LAUNCHER_USAGE,
         r"mpirun was unable to (launch|find) the specified|enroot-switchroot: failed to execute"
-        r"|execve\(\): .*: (No such file|Permission denied)"
+        r"|execve\(\): (?!\S*/slurm_script:).*: (No such file|Permission denied)"
         r"|^(/usr/bin/)?env: .*: No such file",
         "slurmstepd: error: execve(): trian.sh: No such file or directory",
     ),
@@ -85,7 +92,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.LAUNCHER_USAGE,
-        r"(?i)world size \(?\d+\)? (is not|must be|should be)|divisible by .*\b(world|tensor|pipeline|parallel"
+        r"(?i)world.?size \(?\d+\)? (is not|must be|should be)|divisible by .*\b(world|tensor|pipeline|parallel"
         r"|[tpem]p)|(must divide|divisible by|multiple of) .*world.?size",
         "RuntimeError: world size (6) is not divisible by tensor model parallel size (4)",
     ),

@@ -19,6 +19,7 @@ def _cuda(cause: Cause, words: str, names: str, example: str) -> Pattern:
 def _rpc(cause: Cause, codes: str, classes: str, example: str, weight: Weight) -> Pattern:
     """A canonical status (https://grpc.io/docs/guides/status-codes/) in the words of XLA, gRPC and TensorFlow."""
     said = rf"RuntimeError: (?:{codes})\b|StatusCode\.(?:{codes})\b|errors_impl\.(?:{classes})Error\b"
+    said += rf"|\b(?:{classes}): From /job:"  # as TensorFlow passes on what another task told
     return Pattern(cause, said, example, weight)
 
 

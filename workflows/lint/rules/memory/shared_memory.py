@@ -13,7 +13,7 @@ from argosy.workflows.manifests.arguments import arguments
 from argosy.workflows.manifests.bundle import Bundle
 from argosy.workflows.manifests.launchers import LAUNCHERS
 from argosy.workflows.manifests.node import Node
-from argosy.workflows.manifests.pod import Container, Pod
+from argosy.workflows.manifests.pod import Container
 from argosy.workflows.manifests.quantity import quantity
 from argosy.workflows.manifests.ranks import IDLE
 from argosy.workflows.manifests.training import named_training
@@ -159,24 +159,4 @@ def on_disk(container: Container) -> Iterator[Problem]:
             volume["emptyDir"],
             "/dev/shm is an emptyDir without medium: Memory, a directory on the node's disk",
             "write emptyDir: {medium: Memory, sizeLimit: …}, and count the size in the memory limit",
-        )
-
-
-@rule("MEM005", Level.NOTE, on=Pod)
-def of_the_host(pod: Pod) -> Iterator[Problem]:
-    """The node's own /dev/shm is shared by all pods on it, and outlives them."""
-    for volume in pod.volumes.values():
-        path = volume.at("hostPath.path")
-        if path.text.rstrip("/") == _DEV_SHM:
-            yield Problem(
-                path,
-                "the node's /dev/shm: segments of a killed rank stay on the node, and every pod there sees them",
-                "mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm",
-            )
-    if pod.spec["hostIPC"].flag:
-        yield Problem(
-            pod.spec["hostIPC"],
-            "hostIPC: the pod shares /dev/shm and semaphores with everything on the node",
-            "remove hostIPC and mount an emptyDir with medium: Memory at /dev/shm",
-            level=Level.NOTE,  # who writes it means it: for CUDA's multi-process service, for a whole node
         )
