@@ -27,6 +27,8 @@ WATCH_SECONDS = 300
 _SILENCE_SECONDS = 60.0
 """Past the end of a watch: a connection that is dead and does not say so."""
 _LONGEST_PAUSE = 10.0
+_SHORT_SECONDS = 1.0
+"""A watch that ends so soon, and told nothing, is one that a proxy does not let through: the next one waits."""
 _COMPLAIN_SECONDS = 60.0
 
 Changed = Callable[[], None]
@@ -92,11 +94,12 @@ class Watched:
     def _run(self) -> None:
         pause, complained = 0.5, 0.0
         while not self._stopped.is_set():
-            before = self._version
+            before, began = self._version, time.monotonic()
             try:
                 self._follow()
-                pause = 0.5
-                continue
+                if self._version != before or time.monotonic() - began > _SHORT_SECONDS:
+                    pause = 0.5
+                    continue
             except Exception as error:  # whatever a proxy says: without this thread nothing is seen any more
                 if time.monotonic() - complained > _COMPLAIN_SECONDS:
                     complained = time.monotonic()

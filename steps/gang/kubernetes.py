@@ -251,8 +251,9 @@ class KubernetesHost:
                 break
             self._changed.wait(_POLL_SECONDS)
             self._changed.clear()
+        past = self._deleted | {probe_name(each) for each in self._deleted}
         for watched in (self._pods, self._workloads):
-            watched.forget(self._deleted)  # not yet this one: it may be asked for evidence of its pods
+            watched.forget(past)  # not yet this one: it may be asked for evidence of its pods
         self._deleted.add(name)
         if left := self._left(name):
             where = ", ".join(f"{pod} on {each['spec'].get('nodeName') or 'no node'}" for pod, each in left.items())
@@ -282,7 +283,6 @@ class KubernetesHost:
         """Delete the Job and its pods; they have a second to end."""
         self._api.delete(JOB, probe_name(name))
         self._probes.discard(probe_name(name))
-        self._pods.forget({probe_name(name)})
 
     def evicted(self) -> bool:
         """What the API server says of the pod."""

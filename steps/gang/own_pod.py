@@ -13,11 +13,13 @@ from argosy.steps.contract.objects import ROLE_LABEL, WORKFLOW_LABEL
 NODE_ID = "workflows.argoproj.io/node-id"
 SECONDS = 5.0
 """How long it is asked for: the gang's time to save begins after the answer."""
+_EVICTED = ("Evicted", "Preempting")
+"""Reasons of a kubelet: too little memory or disk; room for a critical pod."""
 
 
 def is_evicted(api: Api, workflow: str) -> bool:
-    """Whether it is taken from its node: drained, preempted, tainted, or evicted by the node itself, which has too
-    little memory or disk.
+    """Whether it is taken from its node: drained, preempted, tainted, or evicted by the node itself, which lacks
+    memory, disk, or room for a critical pod.
 
     ``argo stop``, and who deletes the Workflow or the pod, leave no such word. The pod is found by Argo's id of its
     node: a host name is cut after 63 letters.
@@ -31,7 +33,7 @@ def is_evicted(api: Api, workflow: str) -> bool:
         if condition(pods[0].get("status", {}), "DisruptionTarget").get("status") == "True":
             return True
         # Of its own evictions a kubelet writes the condition once the pod has ended; the event comes first.
-        fields = f"reason=Evicted,involvedObject.uid={pods[0]['metadata']['uid']}"
-        return bool(api.list(EVENT, fields=fields, patience=SECONDS)["items"])
+        events = api.list(EVENT, fields=f"involvedObject.uid={pods[0]['metadata']['uid']}", patience=SECONDS)
+        return any(each.get("reason") in _EVICTED for each in events["items"])
     except (ApiError, StepError):
         return False

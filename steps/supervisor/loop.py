@@ -286,7 +286,8 @@ class Supervisor:
                 for record in context.host.gangs():
                     context.host.delete(record.name, context.settings.args.grace_seconds + COMMIT_SECONDS)
         except StepError as left:  # who may do nothing there any more says all the same what it ended for
-            print(f"argosy: a gang was left: {left}", file=sys.stderr, flush=True)
+            said = UNWRITTEN if left.cause in UNSERVED else f"a gang was left: {left}"
+            print(f"argosy: {said}", file=sys.stderr, flush=True)
         context.record.log.append("train_ended", cause=str(error.cause), exit_code=int(error.code))
 
 

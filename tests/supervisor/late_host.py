@@ -4,7 +4,8 @@ SCRIPT is JSON: for each gang in turn a list of [seconds since its creation, or 
 phase, pods that are to be seen, perhaps why]. The pods are real processes from the start, so that they also ask before
 the supervisor knows them; a gang without a line in the script comes at once. In the phase "starting" there is a pod
 more, whose image is missing; in "full" a quota has no room for the gang, in "forbidden" the run's account has lost its
-rights; in "evicted" the supervisor's own pod is taken from its node. A refusal is believed after a second.
+rights, in "unwritten" the store takes nothing of what is done; in "evicted" the supervisor's own pod is taken from its
+node. A refusal is believed after a second.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class LateHost(processes.ProcessHost):
         return super().gangs()
 
     def _may(self) -> None:
-        if any(self._line(name)[1] == "forbidden" for name in self.created):
-            raise StepError(Cause.CONFIG_OR_RBAC, said := "jobsets is forbidden: cannot list", quote=said)
+        for phase, cause in (("forbidden", Cause.CONFIG_OR_RBAC), ("unwritten", Cause.STORE_UNAVAILABLE)):
+            if any(self._line(name)[1] == phase for name in self.created):
+                raise StepError(cause, said := f"jobsets is {phase}: cannot list", quote=said)
 
     def _line(self, name: str) -> list[Any]:
         number = list(self.created).index(name) if name in self.created else len(SCRIPT)

@@ -113,14 +113,14 @@ def test_a_conflict_about_a_quota_is_asked_again(manifest: GangManifest, tmp_pat
 
 
 class Nodes(FakeApi):
-    """``word``: of which pod a kubelet says that it evicts it."""
+    """``word``: what a kubelet says of the pod u-1."""
 
     word = ""
 
     def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
         if path.endswith("/events"):
-            said = query["fieldSelector"] == [f"reason=Evicted,involvedObject.uid={self.word}"]
-            return json.dumps({"items": [{}] if said else []}).encode()
+            assert query["fieldSelector"] == ["involvedObject.uid=u-1"]
+            return json.dumps({"items": [{"reason": each} for each in ("Pulled", self.word)]}).encode()
         return super().answer(path, query)
 
 
@@ -144,9 +144,11 @@ def test_a_supervisor_knows_that_its_node_is_drained(
         assert api.lists == ["workflows.argoproj.io/workflow=w,argosy.dev/role=supervisor"]
         api.refused["/api/v1/namespaces/research/pods"] = "forbidden"
         assert not is_evicted(connect(kubeconfig=str(kubeconfig)), "w")
-        # One that has too little memory or disk leaves it a second, and no condition before the end.
-        api.refused, api.word = {}, "u-1"
-        assert is_evicted(connect(kubeconfig=str(kubeconfig)), "w") is (node == "w-train-1")
+        # One that has too little memory or disk leaves it a second, and no condition before the end; so does one that
+        # needs the room itself.
+        api.refused = {}
+        for api.word in ("Evicted", "Preempting"):
+            assert is_evicted(connect(kubeconfig=str(kubeconfig)), "w") is (node == "w-train-1")
 
 
 class Queue(Namespace):
@@ -185,7 +187,9 @@ def test_a_gang_whose_nodes_its_queue_takes_back_is_preempted(
 
 
 class Succession(Namespace):
-    """Each JobSet has a pod at once, and both are gone as soon as it is deleted; a watch ends with the next change."""
+    """Each JobSet and Job has a pod at once, and both are gone as soon as it is deleted; a watch ends with the next
+    change.
+    """
 
     def __init__(self) -> None:
         super().__init__(201, "")
@@ -199,9 +203,15 @@ class Succession(Namespace):
                 return json.dumps({"type": "ERROR", "object": {"code": 410, "reason": "Expired"}}).encode()
             kind = path.rpartition("/")[2]
             pods = {
-                name: {"metadata": {"labels": {GANG_LABEL: name}}, "status": {"phase": "Running"}} for name in self.here
+                name: {
+                    "metadata": {"labels": {GANG_LABEL: name}},
+                    "spec": {"nodeName": "n-1"},
+                    "status": {"phase": "Running"},
+                }
+                for name in self.here
             }
-            found = self.here if kind == "jobsets" else pods if kind == "pods" else {}
+            jobsets = {name: each for name, each in self.here.items() if each["kind"] == "JobSet"}
+            found = jobsets if kind == "jobsets" else pods if kind == "pods" else {}
             items = [{**each, "metadata": {**each["metadata"], "name": name, "uid": f"{kind}-{name}"}}
                      for name, each in found.items()]  # fmt: skip
             return json.dumps({"metadata": {"resourceVersion": str(self.version)}, "items": items}).encode()
@@ -210,7 +220,7 @@ class Succession(Namespace):
         with self.changed:
             if method == "DELETE":
                 self.here.pop(path.rpartition("/")[2], None)
-            elif path.endswith("/jobsets"):
+            elif path.endswith(("/jobsets", "/jobs")):
                 self.here[document["metadata"]["name"]] = document
             self.version += 1
             self.changed.notify_all()
@@ -231,10 +241,14 @@ def test_of_gangs_that_are_long_gone_nothing_is_kept(
             while [state.phase for state in host.pods(name)] != ["Running"]:
                 assert time.monotonic() < until
                 time.sleep(0.05)
+            while host.probe(manifest, Identity(name=name, attempt=attempt, nnodes=2, env={}), 1).running < 1:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            host.end_probe(name)
             assert host.delete(name, 0.0) == ()
             assert host.pods(name) == []
             assert len(host.documents_of(name)) == 1, "its evidence"
-        assert {each["metadata"]["name"] for each, _ in host._pods.seen()} <= {"w-3", "w-4"}
+        assert {each["metadata"]["name"].removesuffix("-probe") for each, _ in host._pods.seen()} <= {"w-3", "w-4"}
         assert {each["metadata"]["name"] for each, _ in host._workloads.seen()} <= {"w-3", "w-4"}
 
 
@@ -278,7 +292,22 @@ def test_a_watch_goes_on_whatever_a_proxy_says(
         watched.stop()
         namespace.over.set()
     assert pauses
-    assert max(pauses) <= 0.5
+    assert max(pauses) <= 2.0
+
+
+def test_watches_that_end_at_once_are_not_asked_for_as_fast_as_they_end(tmp_path: Path) -> None:
+    """A proxy that lets none through was asked two hundred times a second."""
+    namespace, said = Proxied(*[[]] * 100), list[float]()
+    with serving(namespace, tmp_path) as kubeconfig:
+        watched = watching.Watched(connect(kubeconfig=str(kubeconfig)), POD, "a=b", lambda: said.append(0))
+        watched.start()
+        until = time.monotonic() + 30
+        while len(said) < 3 and namespace.watches:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        watched.stop()
+        namespace.over.set()
+    assert len(namespace.watches) > 90
 
 
 @pytest.mark.parametrize("suspend", [False, True])

@@ -12,6 +12,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.gang.host import Standing
 from argosy.steps.gang.reasons import REFUSED
+from argosy.steps.store.leaving import UNWRITTEN
 from argosy.steps.supervisor.placing import STUCK_SECONDS, News, Refusal
 from tests.cli.api_server import FakeApi, serving
 
@@ -194,6 +195,14 @@ def test_a_supervisor_whose_rights_are_taken_says_what_it_ended_for(rig: Rig) ->
     assert rig.run(30) == 78, rig.log()
     assert [event.fields["cause"] for event in rig.events("train_ended")] == ["config_or_rbac"]
     assert "a gang was left: jobsets is forbidden" in rig.log()
+
+
+def test_of_a_supervisor_whose_store_is_away_it_is_not_said_that_it_left_a_gang(rig: Rig) -> None:
+    """Its gangs were gone, and nothing took that down."""
+    rig.late = [[[0, "unwritten", 0]]]
+    assert rig.run(30) == 75, rig.log()
+    assert UNWRITTEN in rig.log()
+    assert "a gang was left" not in rig.log()
 
 
 def test_a_pod_without_its_image_is_told_of_at_once(rig: Rig) -> None:
