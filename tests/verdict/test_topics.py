@@ -131,6 +131,15 @@ def test_what_is_tried_again_counts_when_nothing_else_is_said() -> None:
     assert verdict.root.cause == Cause.NUMERICS_NAN
 
 
+def test_a_mesh_whose_peer_refuses_or_is_gone_is_tried_again() -> None:
+    """One that knows no address of its own is not."""
+    pair = "RuntimeError: Gloo connectFullMesh failed with [gloo/transport/tcp/pair.cc:144] {}"
+    ends = {said: diagnose([[Line("a", 1, pair.format(said))]]).root for said in ("Connection refused", "no error")}
+    again = diagnose([[Line("a", 1, pair.format("Connection reset by peer [10.0.0.4]:29123"))]]).root
+    assert [each.cause for each in (*ends.values(), again)] == [Cause.NCCL_NETWORK_INIT] * 3
+    assert [each.exit_code for each in (*ends.values(), again)] == [75, 78, 75]
+
+
 def test_the_rows_of_frames_are_regular_expressions_of_known_causes() -> None:
     assert {cause for cause, _ in (*FRAMES, *NAMES)} | set(ELSEWHERE.values()) <= set(Cause)
     for _, regex in (*FRAMES, *NAMES):

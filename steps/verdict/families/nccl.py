@@ -140,16 +140,17 @@ PATTERNS = (
         "RuntimeError: OPS function error: HcclAllreduce, error code is 6",
         Weight.CASCADE,
     ),
-    Pattern(  # a peer that is slow, or not there yet
+    Pattern(  # a peer that is slow, not there yet, or gone again
         Cause.NCCL_NETWORK_INIT,
-        r"connectFullMesh failed .*[Tt]ime(d )?-?out",
+        r"(?i)connectFullMesh failed .*(time(d )?-?out|refused|reset by peer|closed by peer)"
+        r"|connect(ion)? .*gloo.*refused|gloo.*connection refused",
         "RuntimeError: Gloo connectFullMesh failed with [pair.h:301] Connect timeout [none]",
         Weight.CASCADE,
         ExitCode.TRANSIENT,
     ),
     Pattern(  # the mesh is what a group of gloo begins with: no rank has spoken to another one yet
         Cause.NCCL_NETWORK_INIT,
-        r"(?i)connectFullMesh failed|connect(ion)? .*gloo.*refused|gloo.*connection refused",
+        r"connectFullMesh failed",
         "RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error",
         Weight.CASCADE,
     ),
