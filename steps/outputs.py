@@ -20,6 +20,8 @@ TERMINATION_LOG = "/dev/termination-log"
 TERMINATION_BYTES = 1024
 _TEXT_CHARACTERS = 800
 _PLAIN = re.compile(r"[^A-Za-z0-9 _.,:;=/@+()#-]")
+_READABLE = str.maketrans("{}[]", "()()", "'\"`$")
+"""A name that lost its quotes or its dollar sign is still that name; with a ``_`` for each it is another."""
 
 Args = TypeVar("Args", bound=StepArgs)
 
@@ -60,7 +62,7 @@ def ending_line(exit_code: int, text: str, cause: str = "") -> str:
     Argo substitutes it into templates, so the text keeps plain characters only: no quotes, braces or dollar signs.
     """
     fields = {"cause": cause} if cause else {}
-    plain = _PLAIN.sub("_", " ".join(text.split()))[:_TEXT_CHARACTERS]
+    plain = _PLAIN.sub("_", " ".join(text.split()).translate(_READABLE))[:_TEXT_CHARACTERS]
     return json.dumps({**fields, "exit_code": exit_code, "message": plain}, separators=(",", ":"))
 
 

@@ -106,7 +106,8 @@ def _rolled_back(pointer: Pointer, args: PromoteArgs) -> Promotion:
             return own
         stack = standing(history)
         if len(stack) < 2:
-            last = f"what it is at now, {stack[0].digest[:12]}, was the first" if stack else "nothing was ever promoted"
+            none = f"nothing was ever promoted below {args.store_uri.rstrip('/')}/{args.name}"
+            last = f"what it is at now, {stack[0].digest[:12]}, was the first" if stack else none
             raise InputError(f"pointer {args.pointer!r}: there is nothing to go back to: {last}")
         current, target = stack[-1], stack[-2]
         if args.checkpoint_digest not in (current.digest, target.digest):

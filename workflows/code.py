@@ -34,7 +34,8 @@ _NAMED = 5
 _DATA: Final = frozenset(
     (
         ".bin", ".npy", ".npz", ".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl", ".txt", ".h5", ".hdf5",
-        ".tar", ".zip", ".pkl", ".safetensors", ".idx",
+        ".tar", ".zip", ".pkl", ".safetensors", ".idx", ".dat", ".data", ".pickle", ".pt", ".pth", ".gz", ".zst",
+        ".lmdb", ".mdb", ".db", ".sqlite", ".tfrecord", ".mat", ".model", ".yaml", ".yml",
     )
 )  # fmt: skip
 """A script may read such a file beside it, and who ignored it for git may not know that it stays at home."""

@@ -32,13 +32,19 @@ USUALLY: Final = (
 
 The last is what ``-o`` leaves when it is killed.
 """
+_PRINTED: Final = (
+    rb"\A(yaml sha256 [0-9a-f]{64}|\[ *\d+\.\d s\] "
+    rb"|[a-z0-9.-]+( \(run id [\w.-]+\))?: (Pending|Running|Succeeded|Failed|Error|Interrupted|Silent|Promoted"
+    rb"|Refused by the gate)[.,\n])"
+)
+"""What ``run``, ``status`` and ``explain`` begin with."""
 _MARKS: Final = {
     ".yaml": re.compile(rb"argosy\.dev/run-name:"),
     ".yml": re.compile(rb"argosy\.dev/run-name:"),
     ".html": re.compile(rb'<meta name="generator" content="argosy">'),
     # A notification of S3 or MinIO, also within what SQS or SNS make of it.
     ".json": re.compile(rb'(?s)(?=.*Records)(?=.*[eE]ventName)(?=.*\\*"s3\\*")'),
-    **dict.fromkeys(("", ".txt"), re.compile(rb"\A(yaml sha256 [0-9a-f]{64}|\[ *\d+\.\d s\] )")),
+    **dict.fromkeys(("", ".txt"), re.compile(_PRINTED)),
 }
 """How a file of ours, or an event, begins; by the end of its name."""
 _HEAD: Final = 4096

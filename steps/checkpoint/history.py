@@ -77,7 +77,7 @@ def history(
         if entry.kind == "commit"
     )
     # A start claims its generation before its first step: without an entry there was no start, or it was removed.
-    unclaimed = "it has no commit log: it never trained, or its store was emptied"
+    unclaimed = "it has no commit log: it has not trained yet, or its store was emptied"
     none = "nothing was ever committed" if entries else unclaimed
     return _chosen(commits, {}, none)
 

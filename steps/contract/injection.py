@@ -36,7 +36,7 @@ _HELP = (
     "segv:rank=1@step=40, hang:rank=1@step=40, preempt:node=1@step=40, node-loss:node=1@step=40, "
     "corrupt-shard@step=40, supervisor-kill@step=40"
 )
-_SYNTAX = re.compile(r"(?P<fault>[a-z-]+)(?::(?P<options>[^@]*))?@(?P<by>step|seconds|phase)=(?P<when>[a-z0-9]{1,12})")
+_SYNTAX = re.compile(r"(?P<fault>[a-z-]+)(?::(?P<options>[^@]*))?@(?P<by>step|seconds|phase)=(?P<when>[^@\s]{1,40})")
 _OPTION = re.compile(r"(?P<name>rank|node|code)=(?:(?<=node=)node-)?(?P<value>[0-9]{1,6})")
 _WANTED: dict[str, set[str]] = {
     **{fault: {"rank"} for fault in RANK_FAULTS},
@@ -108,7 +108,7 @@ def parse(text: str) -> Injection:
 
 
 def _number(text: str, by: str, raw: str) -> int:
-    if not raw.isdigit() or int(raw) < 1:
+    if not raw.isdecimal() or int(raw) < 1:
         raise InputError(f"inject = {text!r}: {raw!r} after {by}= is no whole number from 1; {_HELP}")
     return int(raw)
 

@@ -28,7 +28,9 @@ def check_digest(digest: str, field: str) -> str:
         InputError: it is not; ``field`` is named.
     """
     if not _DIGEST.fullmatch(digest):
-        raise InputError(f"{field} = {digest!r}: a digest is 64 hex digits; take it from the step that wrote it")
+        raise InputError(
+            f"{field} = {digest!r}: a digest is 64 hex digits; what shows 12 of them shows all with --json"
+        )
     return digest
 
 

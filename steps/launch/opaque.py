@@ -21,6 +21,7 @@ from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import InputError, StepError
+from argosy.steps.launch.complaints import Complaints
 from argosy.steps.launch.completeness import Completeness, Flaw
 from argosy.steps.launch.folder_part import SETTLED_SECONDS, FilesChanged, left_at_the_end, store_part
 from argosy.steps.launch.gathering import Gatherer, GivenUp
@@ -76,7 +77,7 @@ class FolderWatch:
         """What was committed, or given up, of each unit."""
         unasked = bool(digest) and assignment.nnodes > 1 and not self._asks
         self.pruning = Pruning(checkpoints, args.checkpoint_keep, others_restore=unasked)
-        self._complained: set[str] = set()
+        self._complaints = Complaints(args)
         self._ranks_run: Callable[[], bool] = lambda: True
         self._closing = threading.Event()
         self._close = False
@@ -114,7 +115,7 @@ class FolderWatch:
             return None
         flaw = _NO_UNITS if self._every and not unit.name else flaw
         if flaw:
-            raise _without_checkpoint(f"every rank exited 0, but {_called(unit, self._args)} is not whole: {flaw}")
+            raise _without_checkpoint(f"every rank exited 0, but {self._complaints.called(unit)} is not whole: {flaw}")
         try:
             return self._commit(found, unit, final=final, last=True, go_on=go_on)
         except FilesChanged as error:
@@ -124,7 +125,7 @@ class FolderWatch:
             if not final:
                 print(f"argosy: the last checkpoint was not committed: {error}", file=sys.stderr, flush=True)
                 return None
-            why = f"{_called(unit, self._args)} was not committed: {error}"
+            why = f"{self._complaints.called(unit)} was not committed: {error}"
             raise _without_checkpoint(f"every rank of this node exited 0, but {why}") from error
 
     def _found_at_end(self, go_on: Callable[[], bool]) -> tuple[Contents, Unit | None, str]:
@@ -152,7 +153,7 @@ class FolderWatch:
                 self._look()
             except OSError as error:  # the folder is the script's; without us nothing would be committed any more
                 why = str(error.strerror or error)
-                self._complain(why, f"{self._args.checkpoint_path} cannot be looked at now: {why}")
+                self._complaints.tell(why, f"{self._args.checkpoint_path} cannot be looked at now: {why}")
 
     def _look(self) -> None:
         found = contents(self._folder, self._args)
@@ -164,12 +165,12 @@ class FolderWatch:
             return
         try:
             self._commit(found, unit, go_on=lambda: not self._closing.is_set())
-        except FilesChanged:
-            return
+        except FilesChanged as error:
+            self._complaints.busy(unit, str(error))
         except (GivenUp, InputError) as error:
             if not self._closing.is_set():  # else the last commit may still take it
                 self._done[unit.name] = self._state(found, unit)
-                self._not_committed(unit, f"{error}; the next one is tried")
+                self._complaints.not_committed(unit, f"{error}; the next one is tried")
         except StepError as error:
             if error.cause == Cause.FENCED or error is self._last_error:
                 # The commit log refuses this generation for good: without checkpoints training has no end.
@@ -183,11 +184,15 @@ class FolderWatch:
     def _ready(self, found: Contents) -> Unit | None:
         """The newest whole unit, unless that, or a newer one, was committed before."""
         self._close = False
+        if not found.units:
+            self._complaints.rests()
         for unit in reversed(found.units):
             if self._every and not unit.name:
-                self._not_committed(unit, _NO_UNITS)
+                self._complaints.not_committed(unit, _NO_UNITS)
                 return None
             if self._done.get(unit.name) == self._state(found, unit):
+                if unit is found.units[-1]:
+                    self._complaints.rests()
                 return None
             flaw = self._completeness.flaw(found, unit, self._ranks_run)
             if flaw is None:
@@ -199,17 +204,13 @@ class FolderWatch:
         return None
 
     def _note(self, unit: Unit, flaw: Flaw) -> None:
+        if flaw.busy:
+            self._complaints.busy(unit, flaw.text)
+            return
+        self._complaints.rests()
         age = self._completeness.rested(unit)
-        if not flaw.busy and age > PATIENCE_SECONDS and self._ranks_run():
-            self._not_committed(unit, f"{flaw.text}, and nothing was written for {age:.0f} s")
-
-    def _not_committed(self, unit: Unit, why: str) -> None:
-        self._complain(unit.name, f"checkpoint {_called(unit, self._args)} not committed: {why}")
-
-    def _complain(self, about: str, text: str) -> None:
-        if about not in self._complained:
-            self._complained.add(about)
-            print(f"argosy: {text}", file=sys.stderr, flush=True)
+        if age > PATIENCE_SECONDS and self._ranks_run():
+            self._complaints.not_committed(unit, f"{flaw.text}, and nothing was written for {age:.0f} s")
 
     def _state(self, found: Contents, unit: Unit) -> Signature:
         """What makes a commit of the unit another than the one before: its files, and who points to it."""
@@ -219,7 +220,7 @@ class FolderWatch:
         """The unit's files, and what goes along with them."""
         files = dict(unit.files)
         if final and (self._every or not self._asks):  # on a folder that nodes share another's rank may write still
-            files = left_at_the_end(self._folder, self._args, self._complain) | files
+            files = left_at_the_end(self._folder, self._args, self._complaints.tell) | files
         if not unit.name:
             return files
         if self._args.checkpoint_units_stored == "all":
@@ -249,6 +250,7 @@ class FolderWatch:
         else:
             done, content, progress = self._commit_own(unit, label, files, final=final, last=last)
         self._done[unit.name] = state
+        self._complaints.rests()
         if done is None:
             return None
         self._labels.committed(unit, label, content, progress)
@@ -289,7 +291,3 @@ class FolderWatch:
 
 def _without_checkpoint(text: str) -> StepError:
     return StepError(Cause.FINISHED_WITHOUT_CHECKPOINT, text, quote=text)
-
-
-def _called(unit: Unit, args: LaunchArgs) -> str:
-    return f"{args.checkpoint_path}/{unit.name}" if unit.name else args.checkpoint_path

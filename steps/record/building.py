@@ -77,7 +77,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
     snapshot_fields = snapshot.fields if (snapshot := _last(ordered, "snapshot_taken")) else {}
     training_end = training.time if training else _lasted(state, ordered, now) or started or 0.0
     mute = _trained(checkpoints, training) and not any(len(each.points) > 1 for each in restarts)
-    waits = streaming.waits if streaming else ()
+    waits, judged = streaming.waits if streaming else (), _since_training(ordered)
     return RunRecord(
         name=text(annotations, RUN_NAME),
         run_id=text(parameters, "run-id") or text(state, "name"),
@@ -118,8 +118,8 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
         train_ended=training.time if training else None,
         checkpoint_digest=_checkpoint_digest(checkpoints, training),
         end_step=end_step_of(ordered),
-        evaluation=_evaluation(ordered),
-        gate=_gate(ordered),
+        evaluation=_evaluation(judged),
+        gate=_gate(judged),
         promotion=_promotion(ordered),
         goodput=None if mute else measure(restarts, worked_from(ordered), training_end, waits),
         transports=transports_of(ordered),
@@ -261,6 +261,12 @@ def _budgets(events: Sequence[Event]) -> tuple[tuple[str, int, int], ...]:
 def _checkpoint_digest(checkpoints: Sequence[CommittedCheckpoint], training: Event | None) -> str:
     named = text(training.fields, "checkpoint_digest") if training else ""
     return named or next((each.digest for each in reversed(checkpoints) if not each.set_aside), "")
+
+
+def _since_training(events: Sequence[Event]) -> Sequence[Event]:
+    """Without the evaluations of earlier workflows of this run id: what they judged is not what came of this one."""
+    gangs = (at for at, event in enumerate(events) if event.kind == "gang_created")
+    return events[max(gangs, default=0) :]
 
 
 def _evaluation(events: Sequence[Event]) -> Evaluation | None:

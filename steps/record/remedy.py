@@ -63,6 +63,7 @@ def what_to_do(record: RunRecord) -> list[str]:
         )
     if not record.checkpoints and not record.outline:
         advice = advice.replace("Go on from the last checkpoint", "Nothing was saved; start it again")
+        advice = advice.partition(" New code is a new run, which begins from scratch: to go on")[0]
     again = "argosy run run.toml --run-id RUN_ID"
     advice = _again(record).join(part.replace("run.toml", _file(record)) for part in advice.split(again))
     if record.namespace:

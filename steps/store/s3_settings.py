@@ -64,7 +64,7 @@ def asked_of(uri: str) -> str:
     if not uri.startswith("s3://"):
         return ""
     endpoint = s3_endpoint()
-    return f"; AWS_ENDPOINT_URL is {endpoint}" if endpoint else "; AWS_ENDPOINT_URL is not set, so AWS was asked"
+    return f"; it was asked at {endpoint}" if endpoint else "; AWS_ENDPOINT_URL is not set, so AWS was asked"
 
 
 def s3_settings(bucket: str) -> S3Settings:

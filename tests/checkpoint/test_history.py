@@ -19,7 +19,7 @@ def save(checkpoints: CheckpointStore, claim: Claim, step: int, *, final: bool =
 def test_every_commit_is_told_for_what_it_is(inner: ObjectStore) -> None:
     checkpoints = CheckpointStore(inner, "run")
     assert checkpoints.explain().chosen is None
-    assert checkpoints.explain().why == "it has no commit log: it never trained, or its store was emptied"
+    assert checkpoints.explain().why == "it has no commit log: it has not trained yet, or its store was emptied"
     first = checkpoints.claim("first")
     assert checkpoints.explain().why == "nothing was ever committed"
     made = {step: save(checkpoints, first, step) for step in (1, 2, 3)}

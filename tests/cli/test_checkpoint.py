@@ -138,7 +138,7 @@ def test_a_store_that_does_not_answer_is_named_soon(monkeypatch: pytest.MonkeyPa
             said = listing.stderr.readline()
             listing.kill()
     assert said.startswith("argosy: cannot read s3://b/gpt/runs/x/log/0000000001.json: the store did not serve it")
-    assert said.endswith(f"; AWS_ENDPOINT_URL is {raw.endpoint}; it is asked again for 15 s\n")
+    assert said.endswith(f"; it was asked at {raw.endpoint}; it is asked again for 15 s\n")
 
 
 def test_the_verb_alone_shows_its_help(argosy: Argosy) -> None:
@@ -261,7 +261,7 @@ def test_explain_resume_names_no_checkpoint_whose_bytes_are_wrong(run: Run, argo
 
 def test_a_run_without_checkpoints_is_no_error(story: Any, argosy: Argosy) -> None:
     story.finish("Running", None)
-    why = "it has no commit log: it never trained, or its store was emptied"
+    why = "it has no commit log: it has not trained yet, or its store was emptied"
     assert argosy("checkpoint", "list") == (0, f"gpt-abc12: no checkpoint; {why}\n", "")
     code, out, _ = argosy("explain-resume")
     assert (code, out.splitlines()[0]) == (0, f"A resume begins from scratch: {why}.")

@@ -820,3 +820,14 @@ def test_of_evidence_that_its_store_refused_it_is_not_said_that_no_start_failed(
     tell.killed_and_resumed(story)
     story.finish("Succeeded", 130.0)
     assert "though a start failed: argosy logs tells" in argosy("explain", "--bundle", "b")[2]
+
+
+def test_what_an_earlier_workflow_of_the_run_was_judged_is_not_said_of_this_one(story, tell) -> None:
+    tell.killed_and_resumed(story)
+    tell.judged(story, "refuse")
+    assert story.record("Succeeded").refused
+    story.at(140.0, "gang_created", attempt=3, gang="gpt-abc12-g3", nnodes=2, nproc_per_node=2, excluded=[])
+    story.at(141.0, "restart_began", attempt=3, restart=0, generation=4, restored_step=200, restored_digest="c8" * 32)
+    story.at(142.0, "train_ended", cause="none", exit_code=0, checkpoint_digest="c8" * 32)
+    record = story.record("Failed", 150.0)
+    assert (record.evaluation, record.gate, record.refused) == (None, None, False)

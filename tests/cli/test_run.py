@@ -225,6 +225,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(number, code, start, argosy
     assert "Running" not in said
     assert "run it again to resume" in status["message"]
     assert "argosy run " in said
+    (tmp_path / "other.yaml").write_text((tmp_path / "w.yaml").read_text() + "# other\n")
+    refused, _, err = argosy("run", "other.yaml", "--name", status["workflow"])
+    assert (refused, "another YAML" in err, "going on" in err) == (2, True, False), err
     again = start("--json")
     again.send_signal(signal.SIGINT)
     out, err = again.communicate(timeout=60)

@@ -80,6 +80,8 @@ def test_no_run_of_this_machine_is_advised_for_a_script_in_an_image(argosy, tmp_
         (["--once", "--force"], "leave one of them out"),
         (["--inject", "kill:rank=0@seconds=abc"], "'abc' after seconds= is no whole number from 1"),
         (["--inject", "kill:rank=0@step=0"], "'0' after step= is no whole number from 1"),
+        (["--inject", "kill:rank=0@step=-1"], "'-1' after step= is no whole number from 1"),
+        (["--inject", "kill:rank=0@step=²"], "'²' after step= is no whole number from 1"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_words_that_fit_it(faulty: list[str], said: str, argosy, tmp_path) -> None:

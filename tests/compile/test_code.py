@@ -185,9 +185,9 @@ def test_push_writes_once(tmp_path: Path) -> None:
 
 
 def test_data_that_an_ignore_file_keeps_at_home_is_named(tmp_path: Path) -> None:
-    files = {".gitignore": "*.bin\n*.pyc\ndatasets/\n", "train.bin": "1", "m.pyc": "2", "datasets/a": "3", "a.py": "4"}
-    packed = pack(write(tmp_path, files))
-    assert packed.left_out == ("datasets/", "train.bin")
+    ignored = {".gitignore": "*.bin\n*.pyc\n*.dat\n*.pt\ndatasets/\n", "train.bin": "1", "m.pyc": "2"}
+    packed = pack(write(tmp_path, ignored | {"c.dat": "5", "vgg.pt": "6", "datasets/a": "3", "a.py": "4"}))
+    assert packed.left_out == ("c.dat", "datasets/", "train.bin", "vgg.pt")
     assert packed.files == (".gitignore", "a.py")
 
 
@@ -206,13 +206,14 @@ NO_CODE = {
     "event.json": EVENT, "sqs.json": json.dumps({"Messages": [{"Body": EVENT}]}),
     "minio.json": '{"EventName": "s3:ObjectCreated:Put", "Key": "b/k", "Records": [{"s3": {"bucket": {"name": "b"}}}]}',
     "o.txt": "[    0.1 s] gang 1: 1 node", "both.txt": f"yaml sha256 {'a' * 64}\n", "tee.txt": "", "run.out": "x",
+    "story.txt": "gpt-x7k2p: Failed. No step was made", "state": "gpt-x7k2p (run id gpt-1): Promoted, 3.1 s",
     "out1": f"yaml sha256 {'a' * 64}\n",
     "out/ckpt.pt": "1", "out/deep/x": "2", ".hg/store": "3", "wandb/run/x": "4", "lightning_logs/v": "5",
     "events.out.tfevents.1": "6", ".ipynb_checkpoints/a.py": "7", "a.py~": "8", ".run.toml.part": "9",
 }  # fmt: skip
 CODE = {
     "train.py": "1", "requirements.txt": "torch\n", "config.json": '{"Records": 1}', "output/model.py": "2",
-    "vocab.txt": "[PAD]\n[   1] x", "pkg/__init__.py": "",
+    "vocab.txt": "[PAD]\n[   1] x", "answers.txt": "gpt: Failed to answer", "pkg/__init__.py": "",
 }  # fmt: skip
 
 

@@ -566,6 +566,32 @@ def test_what_is_missing_is_said_once(
     assert gang.store.commits() == []
 
 
+def test_files_that_never_rest_are_named_and_taken_once_they_do(
+    one_node: Callable[..., Cluster], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was committed, and nobody was told."""
+    monkeypatch.setattr("argosy.steps.launch.complaints.LONG_SECONDS", 0.5)
+    gang = one_node()
+    first, second = (gang.nodes[0].ranks[rank] for rank in (0, 1))
+    gang.save(10, skip=(1,))
+    second.write(gang.nodes[0].folder / "checkpoint-10/rank1.json", json.dumps({}), "keep open")
+    said, rewritten = "", 0
+
+    def told() -> bool:
+        nonlocal said, rewritten
+        rewritten += 1
+        first.write(gang.nodes[0].folder / "checkpoint-10/rank0.json", json.dumps({"n": rewritten}))
+        said += capfd.readouterr().err
+        return "never rests" in said
+
+    gang.until(told, "message")
+    assert "s: out/checkpoint-10 never rests (" in said
+    assert gang.store.commits() == []
+    second.write(Path(), "", "close all")
+    gang.until(lambda: bool(gang.store.commits()), "commit")
+    assert (said + capfd.readouterr().err).count("never rests") == 1
+
+
 def test_a_file_that_is_empty_with_the_time_of_the_save_before_begins_a_save_now(tmp_path: Path) -> None:
     """What a look may see while the file is opened again: the size is the new one, the time still the old one's."""
     labels, second, now = Labelling(tmp_path, None), 10**9, time.time()

@@ -36,6 +36,10 @@ def test_a_default_is_said_as_it_is() -> None:
     assert explain_field("secrets").endswith("default: []")
 
 
+def test_a_limit_is_written_out() -> None:
+    assert "type: number > 0, <= 10000000\n" in explain_field("checkpoint.failure_hours")
+
+
 def test_a_table_lists_its_fields() -> None:
     text = explain_field("gang.resources")
     assert all(f"  {name} " in text for name in ("cpu", "memory", "gpu", "gpu_resource"))

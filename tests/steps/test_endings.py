@@ -23,7 +23,7 @@ GATE = [
     [
         (["--no-such-flag=1"], 2, "unrecognized arguments: --no-such-flag=1; the run was compiled by another version"),
         (GATE, 2, "--store-uri, --value"),
-        ([*GATE, "--value=1", "--store-uri=nowhere:/{{x}}$(y)"], 2, "nowhere:/__x___(y)"),
+        ([*GATE, "--value=1", "--store-uri=nowhere:/{{x}}$(y)"], 2, "nowhere:/((x))(y)"),
         ([*GATE, "--store-uri=file:///store", "--value=many"], 2, "many"),
     ],
 )
@@ -58,4 +58,4 @@ def test_a_mistake_of_ours_is_shown_and_keeps_its_traceback(tmp_path: Path) -> N
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     line = json.loads((tmp_path / "dev/termination-log").read_text())
-    assert line == {"exit_code": 1, "message": "KeyError: _lost __it___"}
+    assert line == {"exit_code": 1, "message": "KeyError: lost ((it))"}

@@ -160,7 +160,7 @@ def _remove_stored(run: Run) -> tuple[int, int]:
     if store is None or not prefix:
         return 0, 0
     if (promotion := build_record(read_events(store, prefix), {}).promotion) is not None:
-        remedy = "leave --checkpoints out; argosy checkpoint prune --keep 1 removes the others"
+        remedy = f"leave --checkpoints out; argosy checkpoint prune {run.name} --keep 1 removes the others"
         raise InputError(f"RUN {run.name!r}: pointer {promotion.pointer!r} was moved to a checkpoint of it; {remedy}")
     # By its events a run is found in a store, by its summary it has ended, by its commit log its checkpoints are found:
     # an interrupted call leaves them.

@@ -222,11 +222,11 @@ def _announce(source: Source, options: RunOptions, request: Request) -> None:
     from argosy.workflows.engine.api import ignored
 
     click.echo(f"yaml sha256 {source.sha256}", err=True)
-    idle = sorted({each.path.rpartition(".")[2].partition("[")[0] for each in ignored(source.yaml, options)})
-    if idle:
+    if idle := sorted({each.path.rpartition(".")[2].partition("[")[0] for each in ignored(source.yaml, options)}):
         say(f"without effect on one machine: {', '.join(idle)}", err=True)
     named = RunFolder(request.state_dir / "runs" / (options.workflow_name or ""), request.state_dir)
-    if options.workflow_name and named.state().get("phase", ENDED[0]) not in ENDED and not named.engine_runs():
+    known = {} if not options.workflow_name or named.engine_runs() else named.state()
+    if known.get("yaml_sha256") == source.sha256 and known.get("phase") not in ENDED:
         click.echo(f"going on with the interrupted run {options.workflow_name} (--new starts another)", err=True)
     elif not request.new and not request.named["run-id"] and (told := starting_anew(source, request.state_dir)):
         say(told, err=True)

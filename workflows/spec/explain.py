@@ -112,7 +112,7 @@ def default_words(info: FieldInfo) -> str:
 def type_words(info: FieldInfo) -> str:
     """``whole number >= 1``."""
     limits = [
-        f"{sign} {bound:g}"
+        f"{sign} {bound:.10g}"
         for entry in info.metadata
         for name, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
         if (bound := getattr(entry, name, None)) is not None

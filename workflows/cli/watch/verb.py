@@ -105,7 +105,7 @@ class _Watching:
         self._ending = threading.Event()
         self._shown = False
         self._queue = open_queue(self._trigger.event_source)
-        self._tell(f"watching {trigger_args(source.run).dataset_uri}; runs start at {starter.place}")
+        self._tell(f"watching {trigger_args(source.run).dataset_uri}; runs start {_where(starter.place)}")
 
     def once(self) -> int:
         self._look()
@@ -217,3 +217,8 @@ def _cluster(place: ClusterPlace, source: Source, one_by_one: bool) -> Any:
             f"argosy install -n {api.namespace} --trigger {source.path} --apply"
         )
     return ClusterStarter(api, source.run_name, one_by_one)
+
+
+def _where(place: str) -> str:
+    kind, _, rest = place.partition(":")
+    return f"on this machine, in {rest.partition(':')[2]}" if kind == "local" else f"in the namespace {rest}"
