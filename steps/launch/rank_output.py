@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import deque
@@ -61,7 +62,8 @@ class RankOutput:
         try:
             if self._size + len(data) > LOG_BYTES:
                 self._log.close()
-                self._path.replace(self._path.with_suffix(".log.1"))
+                with contextlib.suppress(FileNotFoundError):  # no new one could be opened, the last time
+                    self._path.replace(self._path.with_suffix(".log.1"))
                 self._log = self._path.open("wb", buffering=0)
                 self._size = 0
             self._log.write(data)
