@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from argosy.steps.child_python import child_command, child_environ
@@ -60,7 +60,7 @@ class Connection:
                 self._pending[self._number] = request
                 self._send(self._number, request)
         if dead is not None:
-            request.done(dead)
+            _tell([request], dead)
 
     def close(self) -> None:
         """End the reader; who waits for what is under way is told. In a forked child only its copies are closed."""
@@ -175,5 +175,12 @@ class Connection:
         with self._lock:
             self._dead = dead = self._dead or error
             lost, self._pending = list(self._pending.values()), {}
-        for request in lost:
-            request.done(dead)
+        _tell(lost, dead)
+
+
+def _tell(requests: Sequence[Request], error: StoreError) -> None:
+    # Once the main thread has ended only daemons wait, and go with the process: their traceback would stand behind
+    # what it ended of.
+    if threading.main_thread().is_alive():
+        for request in requests:
+            request.done(error)

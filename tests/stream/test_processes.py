@@ -184,6 +184,27 @@ def test_a_reader_may_be_killed_as_often_as_it_was_well_in_between(folder: Corpu
             assert all(data[0] == every[0] for _ in range(1000))
 
 
+def test_a_daemon_that_reads_says_nothing_behind_what_the_script_ended_of(bucket: Corpus, seed: int) -> None:
+    """A verdict would read of a dataset that was closed, where the script was told to stop."""
+    bucket.write(blobs(seed, 2, 30_000))
+    code = """
+import pickle, sys, threading
+data = pickle.load(sys.stdin.buffer)
+read = threading.Event()
+def go():
+    while True:
+        data[7]
+        read.set()
+threading.Thread(target=go, daemon=True).start()
+read.wait()
+sys.exit("the last words")
+"""
+    with bucket.open(RecordSamples(100)) as data:
+        given = pickle.dumps(data)
+        done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, timeout=60)
+    assert done.stderr.decode().splitlines() == ["the last words"]
+
+
 def test_nobody_waits_for_a_dataset_that_was_closed(bucket: Corpus, seed: int) -> None:
     assert bucket.server is not None
     bucket.write(blobs(seed, 2, 20_000))

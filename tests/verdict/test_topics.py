@@ -143,6 +143,12 @@ def test_the_filter_lets_every_topic_through() -> None:
     assert all(hits().search(topic.example.encode()) for topic in TOPICS)
 
 
+def test_the_filter_knows_words_of_every_language_and_matches_no_empty_text() -> None:
+    for words in ("bash：torchrun：未找到命令", "bash: torchrun: comando não encontrado"):
+        assert hits().search(words.encode()), words
+    assert hits().search(b"step 1\n") is None  # a match without a length would be found again for ever
+
+
 @pytest.mark.parametrize(
     ("last", "cause"),
     [

@@ -33,7 +33,7 @@ def hits() -> Any:
     options.encoding = re2.Options.Encoding.LATIN1
     topics = (f"(?i:{_opened(a)}.*{_opened(b)})" for topic in TOPICS for a, b in _both_ways(topic.about, topic.trouble))
     parts = [*(_opened(pattern.regex) for pattern in PATTERNS), *topics, *_ALSO]
-    return re2.compile(("(?m)" + "|".join(parts)).encode("latin-1", "ignore"), options)
+    return re2.compile(("(?m)" + "|".join(parts)).encode(), options)  # words of any language are bytes, as in a log
 
 
 def _both_ways(about: str, trouble: str) -> tuple[tuple[str, str], tuple[str, str]]:
