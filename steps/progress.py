@@ -109,7 +109,7 @@ def _send(record: dict[str, Any]) -> None:
         try:
             os.write(handle, line)
         except OSError:
-            os.environ.pop(env.PROGRESS_FD)  # the parent is gone; training goes on
+            os.environ.pop(env.PROGRESS_FD, None)  # the parent is gone; training goes on
 
 
 def pipe() -> int | None:
@@ -121,7 +121,7 @@ def pipe() -> int | None:
         found = os.fstat(int(handle))
         if stat.S_ISFIFO(found.st_mode) and os.environ.get(env.PROGRESS_PIPE, str(found.st_ino)) == str(found.st_ino):
             return int(handle)
-    os.environ.pop(env.PROGRESS_FD)
+    os.environ.pop(env.PROGRESS_FD, None)
     return None
 
 
@@ -143,7 +143,7 @@ def _opened(handle: str | None) -> str | None:
         if os.environ.get("LOCAL_RANK", "0") == "0":
             os.environ[env.PROGRESS_FD] = str(os.open(handle, os.O_WRONLY))
             return os.environ[env.PROGRESS_FD]
-    os.environ.pop(env.PROGRESS_FD)
+    os.environ.pop(env.PROGRESS_FD, None)
     return None
 
 

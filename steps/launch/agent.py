@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import IO, ClassVar, Final
 
 from argosy.steps.contract import env
+from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
+from argosy.steps.contract.errors import StepError
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.pods import processes
 
 TAIL_LINES = 60
@@ -60,6 +63,8 @@ class Agent(ABC):
         self.ranks_from = ""
         """Folder of the standby that ranks are forked from; empty: each is a Python of its own from the start."""
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self.stuck: StepError | None = None
+        """The node's fault: what survives SIGKILL holds the GPU and the memory that the next ranks here would need."""
 
     def next(self) -> Agent:
         """The agent of the next restart, after this one has ended."""
@@ -86,10 +91,19 @@ class Agent(ABC):
         """Wait for processes that have been killed."""
 
     def end(self, grace_seconds: float) -> None:
-        """SIGTERM, ``grace_seconds`` for ranks and their writers, then SIGKILL for all below us but what stays."""
+        """SIGTERM, ``grace_seconds`` for ranks and their writers, then SIGKILL for all below us but what stays; what
+        survives that is not waited for again.
+        """
+        if self.stuck is not None:
+            return
         self.terminate()
         deadline = time.monotonic() + grace_seconds
         while ((runs := self.poll() is None) or _writers()) and time.monotonic() < deadline:
             time.sleep(END_SECONDS if runs else _LOOK_SECONDS)
-        processes.kill_all(lambda: processes.descendants(os.getpid()) - self.stays())
-        self.reap()
+        try:
+            processes.kill_all(lambda: processes.descendants(os.getpid()) - self.stays())
+        except TimeoutError as error:
+            text = f"{error}: the kernel, a driver or a file system of this node holds them"
+            self.stuck = StepError(Cause.HANG, text, quote=text, code=ExitCode.SUSPECT_NODE)
+        else:
+            self.reap()

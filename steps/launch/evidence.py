@@ -67,7 +67,7 @@ class NodeEvidence:
         if spy is None:
             return
         deadline, running = time.monotonic() + SPY_SECONDS, {}
-        for rank, pid in self._pids.items():
+        for rank, pid in list(self._pids.items()):  # a rank may yet begin
             command = [spy, "dump", "--nonblocking", "--pid", str(pid)]
             with contextlib.suppress(OSError):
                 running[rank] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -124,11 +124,11 @@ class Node:
         """Ask until the supervisor answers with something to do; its absence is waited out."""
         self._interruptible = True
         try:
-            if self._terminated.is_set():
-                raise _Terminated
             pause, refused, complained = FIRST_PAUSE_SECONDS, 0.0, time.monotonic()
             heard = time.monotonic()
             while True:
+                if self._terminated.is_set():  # what is raised in a finalizer is lost
+                    raise _Terminated
                 try:
                     answer = self._client.check_in(self._message(last_restart))
                     if isinstance(answer, StandBy):

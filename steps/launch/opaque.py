@@ -178,6 +178,7 @@ class FolderWatch:
                 self._closing.set()
                 return
             self._last_error = error
+            self._complaints.rests()
             print(f"argosy: checkpoint not committed: {error.cause}: {error}", file=sys.stderr, flush=True)
             self._closing.wait(RETRY_SECONDS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import deque
@@ -61,7 +62,8 @@ class RankOutput:
         try:
             if self._size + len(data) > LOG_BYTES:
                 self._log.close()
-                self._path.replace(self._path.with_suffix(".log.1"))
+                with contextlib.suppress(FileNotFoundError):  # no new one could be opened, the last time
+                    self._path.replace(self._path.with_suffix(".log.1"))
                 self._log = self._path.open("wb", buffering=0)
                 self._size = 0
             self._log.write(data)
@@ -80,10 +82,12 @@ class RankOutput:
 
 def _full_disk() -> str:
     """Of those that a script writes to without being told; "" where none of them is full."""
-    for folder in (os.getcwd(), os.environ.get("TMPDIR", "/tmp")):
+    for where in (".", os.environ.get("TMPDIR", "/tmp")):
         try:
-            told = os.statvfs(folder)
-        except OSError:
+            folder, told = os.path.abspath(where), os.statvfs(where)
+        except OSError:  # the working directory is gone, for one
+            continue
+        if told.f_flag & os.ST_RDONLY:  # an image that nobody writes to has no room either
             continue
         left, size = told.f_bavail * told.f_frsize, told.f_blocks * told.f_frsize
         if left < _FULL_BYTES or (told.f_files and not told.f_favail):

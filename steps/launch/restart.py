@@ -99,6 +99,8 @@ class NodeRestart:
                 self._reporter.fail(told, self._assignment.resume_digest if corrupt else "")
         self._agent.end(0.0)
         if not self._finished:
+            if self._agent.stuck is not None:
+                self._reporter.fail(self._agent.stuck)
             self.evidence.gather(self._reporter.endings())
         orders = self._reporter.orders()
         while orders is None and not self._terminated.is_set():
@@ -107,6 +109,9 @@ class NodeRestart:
         if orders is None:
             orders = Orders(command="exit", exit_code=self._code_of_termination())
         self._reporter.close()
+        if (stuck := self._agent.stuck) is not None and orders.command != "exit":
+            print(f"argosy: {stuck}", flush=True)
+            return Orders(command="exit", exit_code=int(stuck.code))
         return orders
 
     def leave(self) -> None:

@@ -18,6 +18,8 @@ from argosy.steps.stream.reader import HEAD
 
 _LIVES = 3
 """How often a reader that was killed (the kernel's out-of-memory killer likes it) is started again."""
+_ANSWERS = 1000
+"""A reader that gave so many was well: that it is killed again, weeks later, says nothing against starting another."""
 _END_SECONDS = 5.0
 
 
@@ -43,7 +45,7 @@ class Connection:
         self._lock = threading.Lock()
         self._pending: dict[int, Request] = {}
         self._number = 0
-        self._lives = _LIVES
+        self._lives, self._answers = _LIVES, 0
         self._dead: StoreError | None = None
         self._socket, self._process = self._start()
         self._receiver = threading.Thread(target=self._receive, name="argosy-ranges", daemon=True)
@@ -140,6 +142,7 @@ class Connection:
         else:
             self._fill(request.into)
             error = None
+            self._answers += 1
         request.done(error)
         with self._lock:  # only now: should that fail, it is told with all others
             self._pending.pop(number, None)
@@ -157,7 +160,8 @@ class Connection:
                 return False
             self._socket.close()
             code = self._ended()
-            self._lives -= 1
+            self._lives = (self._lives if self._answers < _ANSWERS else _LIVES) - 1
+            self._answers = 0
             if self._lives > 0:
                 self._socket, self._process = self._start()
                 for number, request in self._pending.items():

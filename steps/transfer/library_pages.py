@@ -12,7 +12,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import StoreError
 from argosy.steps.store.s3_settings import S3Settings
 from argosy.steps.transfer.jobs import Again
-from argosy.steps.transfer.listing_xml import NoListing, Page, objects_of
+from argosy.steps.transfer.listing_xml import NoListing, Page, Turns, objects_of
 from argosy.steps.transfer.refusals import Refusal, lost
 from argosy.steps.transfer.trust import trusted_file
 
@@ -39,13 +39,14 @@ class LibraryListing:
             NoListing: what came, twice, is none.
             StoreError: what the store reported.
         """
+        turns = Turns(token)
         while True:
-            page, before = self._page(token), token
+            page = self._page(token)
             yield page
             token = page.token
             if not token:
                 return
-            if token == before:
+            if turns.again(token):
                 raise StoreError(Cause.DATA_CORRUPT, f"cannot list {self._uri}: the store names the same page again")
 
     def _page(self, token: str) -> Page:

@@ -36,6 +36,22 @@ class Page:
     token: str
 
 
+class Turns:
+    """Sees that a store names its pages in a circle, however long, by one token of them all (Brent's algorithm)."""
+
+    def __init__(self, token: str) -> None:
+        self._known, self._left, self._next = token, 1, 2
+
+    def again(self, token: str) -> bool:
+        """Whether the page that is named now was named before."""
+        if token and token == self._known:
+            return True
+        self._left -= 1
+        if not self._left:
+            self._known, self._left, self._next = token, self._next, 2 * self._next
+        return False
+
+
 def parse_page(data: bytes | bytearray, prefix: str) -> Page:
     """The page that ``data`` is; every key in it begins with ``prefix``, which is cut off.
 

@@ -8,7 +8,7 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.store.base import ObjectInfo, StoreError
 from argosy.steps.transfer.answers import Head
 from argosy.steps.transfer.jobs import Again, Job, Request
-from argosy.steps.transfer.listing_xml import BrokenOff, Hostile, NoListing, Page, parse_page
+from argosy.steps.transfer.listing_xml import BrokenOff, Hostile, NoListing, Page, Turns, parse_page
 from argosy.steps.transfer.loop import RETRY_SECONDS, Loop
 from argosy.steps.transfer.refusals import lost
 from argosy.steps.transfer.site import Site
@@ -123,11 +123,12 @@ def _nonsense(uri: str, error: NoListing) -> StoreError:
 def _by_wire(site: Site, patience: float) -> Iterator[Page]:
     wire = Loop(site)
     wire.retry_seconds = patience
+    turns = Turns("")
     try:
         asked: _Asking | None = _ask(wire, site, "")
         while asked is not None:
-            page, token = _page(wire, asked), asked.token
-            if page.token and page.token == token:
+            page = _page(wire, asked)
+            if turns.again(page.token):
                 raise StoreError(Cause.DATA_CORRUPT, f"cannot list {site.uri}: the store names the same page again")
             asked = _ask(wire, site, page.token) if page.token else None
             yield page

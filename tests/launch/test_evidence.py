@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
+import os
 import random
 import subprocess
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
 
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.contract.channel import Assignment
 from argosy.steps.evidence import cgroup, machine
 from argosy.steps.evidence.bundle import FILE_BYTES, INDEX, Bundle, limit
 from argosy.steps.evidence.nvml import gpus
+from argosy.steps.launch.evidence import NodeEvidence
+from argosy.steps.launch.identity import Identity
+from argosy.steps.store import open_store
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
@@ -117,6 +125,35 @@ def test_the_kernels_log_or_why_it_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "kmsg").write_text("6,1,12345678,-;NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus\n")
     assert machine.kernel_log(str(tmp_path / "kmsg")).startswith("[   12.345678] NVRM: Xid")
     assert "No such file" in machine.kernel_log(str(tmp_path / "none"))
+
+
+def test_ranks_may_begin_while_stacks_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = tmp_path / "py-spy"
+    spy.write_text("#!/bin/sh\n")
+    spy.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    told = {"restart": 0, "attempt": 1, "node_rank": 0, "nnodes": 1, "master_addr": "", "master_port": 0, "run_id": "r",
+            "workflow": "w", "generation": 1, "log_seq": 1, "resume_digest": "", "resume_step": 0}  # fmt: skip
+    assignment = Assignment(dataset_digest="", args=[], **told)  # type: ignore[arg-type]
+    args = LaunchArgs(store_uri=f"file://{tmp_path}/store", name="run", script="train.py")
+    evidence = NodeEvidence(args, Identity("p", "node", 0, "", ""), assignment, open_store(args.store_uri))
+    for rank in range(20):
+        evidence.started(rank, 1)
+    looked = threading.Event()
+
+    def begin() -> None:
+        for rank in itertools.count(20):
+            evidence.started(rank, 1)
+            if looked.wait(0.001):
+                return
+
+    hub = threading.Thread(target=begin)
+    hub.start()
+    try:
+        evidence.look_at_stacks()
+    finally:
+        looked.set()
+        hub.join()
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -27,6 +27,15 @@ output.feed(words + b"\\n")
 output.finish()
 print(json.dumps(list(output.tail)))
 """
+SAYS = """
+import json, sys
+from pathlib import Path
+from argosy.steps.launch.rank_output import RankOutput
+output = RankOutput(1, Path(sys.argv[1]))
+output.feed(b"[Errno 28] No space left on device\\n")
+output.finish()
+print(json.dumps(list(output.tail)))
+"""
 
 
 @pytest.mark.parametrize("size", [4 << 20, 1 << 10])
@@ -54,3 +63,17 @@ def test_the_disk_that_is_full_is_named(tmp_path: Path, size: int) -> None:
     assert verdict.cause == "disk_full"
     assert verdict.quote.startswith(f"argosy: the disk is full that holds {small}: ")
     assert f"[rank 1] {verdict.quote}\n" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "then", ['cd "$1" && rmdir "$1"', 'mount -t tmpfs -o size=0,nr_inodes=1,ro none "$1" && cd "$1"']
+)
+def test_a_folder_that_is_gone_or_that_nobody_may_write_to_is_not_named(tmp_path: Path, then: str) -> None:
+    """The first ended the rank's shim with a traceback, of the second it was said that its disk is full."""
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("no user namespaces here")
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    command = ["unshare", "-rm", "sh", "-c", f'{then} && exec "$2" -c "$3" "$4"', "sh", str(folder), sys.executable]
+    ran = subprocess.run([*command, SAYS, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout.splitlines()[-1]) == ["[Errno 28] No space left on device"]

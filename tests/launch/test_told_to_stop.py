@@ -89,3 +89,41 @@ def test_a_store_that_is_away_is_not_waited_for(
             pod.kill()
             pod.wait()
     assert not any(report.error for report in channel.drain())
+
+
+IN_A_FINALIZER = """
+import gc, os, signal, sys
+
+def collected(phase, info):
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "_check_in":
+        frame = frame.f_back
+    if frame is not None and frame.f_locals.get("heard"):
+        gc.callbacks.remove(collected)
+        print("stopped while it collects", flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+gc.callbacks.append(collected)
+gc.set_threshold(1)
+from argosy.steps.contract.arguments import LaunchArgs
+from argosy.steps.launch.node import launch
+sys.exit(launch(LaunchArgs.from_argv(sys.argv[1:])))
+"""
+
+
+def test_a_stop_that_comes_while_memory_is_collected_is_heard(tmp_path: Path) -> None:
+    args = LaunchArgs(store_uri=f"file://{tmp_path}/store", name="run", script="train.py", launcher="plain")
+    away = f"http://127.0.0.1:{free_port()}"
+    pod = subprocess.Popen(
+        [sys.executable, "-P", "-c", IN_A_FINALIZER, *args.to_argv()],
+        env={**os.environ, env.CHANNEL_URL: away, env.CHANNEL_TOKEN: "secret", env.POD_NAME: "p", env.GANG_NAME: "g",
+             env.POD_ROOT: str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        said, _ = pod.communicate(timeout=30)
+    finally:
+        pod.kill()
+        pod.wait()
+    assert said == b"stopped while it collects\n"
+    assert pod.returncode == ExitCode.PREEMPTED

@@ -175,6 +175,15 @@ def test_a_reader_that_is_killed_is_replaced(bucket: Corpus, seed: int) -> None:
             data[0]
 
 
+def test_a_reader_may_be_killed_as_often_as_it_was_well_in_between(folder: Corpus, seed: int) -> None:
+    folder.write(files := blobs(seed, 1, 50_000))
+    every = records(files)
+    with folder.open(RecordSamples(100)) as data:
+        for _ in range(4):
+            os.kill(data._connection.pid, signal.SIGKILL)
+            assert all(data[0] == every[0] for _ in range(1000))
+
+
 def test_a_daemon_that_reads_says_nothing_behind_what_the_script_ended_of(bucket: Corpus, seed: int) -> None:
     """A verdict would read of a dataset that was closed, where the script was told to stop."""
     bucket.write(blobs(seed, 2, 30_000))

@@ -292,9 +292,11 @@ def test_a_page_without_end_is_asked_for_again(
 
 
 @both
-def test_a_listing_in_a_circle_ends(said: Callable[..., tuple[list[tuple[str, int, str]], int]]) -> None:
+@pytest.mark.parametrize("pages", [1, 2, 7])
+def test_a_listing_in_a_circle_ends(pages: int, said: Callable[..., tuple[list[tuple[str, int, str]], int]]) -> None:
+    before, circle = [page(["d/k"], token=f"before {at}") for at in range(3)], range(pages)
     with pytest.raises(StoreError, match="names the same page again") as caught:
-        said(page(["d/k"], token="1"))
+        said(*before, *[page(["d/k"], token=str(at)) for at in circle] * 20, page(["d/k"]))
     assert caught.value.cause == Cause.DATA_CORRUPT
 
 
