@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from argosy.steps.contract.causes import Cause
@@ -16,6 +17,7 @@ from argosy.steps.data.rows import CHUNK, Rows
 from argosy.steps.data.tree import Tree
 from argosy.steps.data.wanted import Wanted
 from argosy.steps.store import open_store
+from argosy.steps.store.base import ObjectStore
 from argosy.steps.transfer.checksums import stored_checksums
 from argosy.steps.transfer.piece import WHOLE_BYTES, Arrived, Failed, Piece
 from argosy.steps.transfer.pool import FetchPool
@@ -112,8 +114,12 @@ class Fetching:
         """The manifest's; where it has none, ranges of one object must still be of one version: that of now."""
         if one.etag or one.version or one.size <= WHOLE_BYTES:
             return one.etag
-        now = open_store(self._uri).head(one.key)
+        now = self._store.head(one.key)
         return now.etag if now is not None else ""
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        return open_store(self._uri)
 
     def _ranges(self, flight: Flight, *, resume: bool) -> list[Range]:
         asks = flight.asks(self._place.parts.handle, resume=resume)

@@ -180,6 +180,15 @@ def test_wrong_use_is_exit_2(argosy: Argosy, args: list[str], told: str) -> None
     assert told in err
 
 
+def test_to_ignore_a_rule_that_has_gone_ends_no_check(argosy: Argosy, tmp_path: Path) -> None:
+    """A CI's line outlives rules."""
+    (tmp_path / "a.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
+    code, _, err = argosy("lint", "--ignore", "MEM005,API999", str(tmp_path))
+    assert code == 0
+    assert "--ignore MEM005: there is no such rule now" in err
+    assert argosy("lint", "--ignore", "MME005", str(tmp_path))[0] == 2
+
+
 def test_an_empty_folder_is_wrong_use(argosy: Argosy, tmp_path: Path) -> None:
     code, _, err = argosy("lint", str(tmp_path))
     assert code == 2

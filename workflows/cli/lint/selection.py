@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,6 +12,8 @@ from argosy.steps.contract.errors import InputError
 from argosy.workflows.lint.finding import Finding, Level
 from argosy.workflows.lint.rule import RULES
 from argosy.workflows.lint.rules import load
+
+_RULE = re.compile(r"[0-9]{3}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Selection:
         """Read the options.
 
         Raises:
-            InputError: a name is neither a rule nor a family.
+            InputError: a name is neither a rule nor a family. Of one to ignore that looks like a rule it is only said.
         """
         return cls(_names("--select", select), _names("--ignore", ignore), Level.of(level))
 
@@ -44,6 +48,9 @@ def _names(option: str, given: Sequence[str]) -> frozenset[str]:
     known = {*RULES, *(rule.family for rule in RULES.values())}
     names = {name.strip().upper() for each in given for name in each.split(",") if name.strip()}
     for name in sorted(names - known):
+        if option == "--ignore" and _RULE.sub("", name) in known:  # rules go, and a CI that ignored one goes on
+            print(f"argosy: {option} {name}: there is no such rule now", file=sys.stderr)
+            continue
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"the families are {', '.join(_families())}"
         raise InputError(f"{option} {name}: there is no such rule or family; {hint} (argosy lint --list shows all)")
