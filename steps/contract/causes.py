@@ -65,10 +65,8 @@ class Cause(CauseRow):
         ExitCode.TRANSIENT,
         "A collective ran into its time limit: one rank stopped, straggled or hung.",
         "Look at the log of the rank that is missing from the collective; the others only waited.",
-        RestartRule.NODE_TWICE,
-        Weight.MESSENGER,
-        Trait.PROVISIONAL,
-    )
+        RestartRule.NODE_TWICE, Weight.MESSENGER, Trait.PROVISIONAL,
+    )  # fmt: skip
     COLLECTIVE_MISMATCH = (
         "collective_mismatch",
         ExitCode.USER_BUG,
@@ -80,16 +78,15 @@ class Cause(CauseRow):
         ExitCode.TRANSIENT,
         "A rank lost the connection to a peer, and nothing says why the peer went.",
         "Nothing, if the restart went on; if it returns, look at the node's own messages.",
-        RestartRule.BY_CODE,
-        Weight.CASCADE,
-        Trait.PROVISIONAL,
-    )
+        RestartRule.BY_CODE, Weight.CASCADE, Trait.PROVISIONAL,
+    )  # fmt: skip
     NCCL_NETWORK_INIT = (
         "nccl_network_init",
         ExitCode.CONFIGURATION,
         "NCCL could not open the network that it was to use: a wrong or missing interface or device.",
         "Check the fabric profile and NCCL_SOCKET_IFNAME against the interfaces and devices of the nodes.",
-    )
+        RestartRule.BY_CODE, Weight.ROOT, Trait.PROVISIONAL,
+    )  # fmt: skip
     NCCL_IB_ERROR = (
         "nccl_ib_error",
         ExitCode.SUSPECT_NODE,

@@ -115,7 +115,7 @@ class Fetching:
         if one.etag or one.version or one.size <= WHOLE_BYTES:
             return one.etag
         now = self._store.head(one.key)
-        return now.etag if now is not None else ""
+        return now.etag if now is not None and not now.etag.startswith("W/") else ""  # a weak one matches nothing
 
     @cached_property
     def _store(self) -> ObjectStore:

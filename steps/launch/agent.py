@@ -23,6 +23,7 @@ TAIL_LINES = 60
 END_SECONDS = 0.01
 """Between two looks at an agent whose ranks end: nobody trains meanwhile."""
 _LOOK_SECONDS = 0.05
+HELD_SECONDS = 20.0
 PYTHON: Final = [sys.executable, "-P", "-m"]
 """-P: a file of the user's named like a module of ours or of torch must not shadow it."""
 
@@ -107,3 +108,13 @@ class Agent(ABC):
             self.stuck = StepError(Cause.HANG, text, quote=text, code=ExitCode.SUSPECT_NODE)
         else:
             self.reap()
+
+    def is_held(self) -> bool:
+        """Whether what survived SIGKILL is still there a while later: much pinned memory is given back slowly."""
+        deadline = time.monotonic() + HELD_SECONDS
+        while self.stuck is not None and time.monotonic() < deadline:
+            with contextlib.suppress(TimeoutError):
+                processes.kill_all(lambda: processes.descendants(os.getpid()) - self.stays())
+                self.stuck = None
+                self.reap()
+        return self.stuck is not None

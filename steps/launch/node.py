@@ -102,6 +102,8 @@ class Node:
                 head = None
             restart = NodeRestart(self._args, self._identity, assignment, agent, self._terminated, self._kept)
             self._restart = restart
+            if self._terminated.is_set():  # it came before there was one to leave
+                restart.leave()
             self._evidence = [*self._evidence[-1:], restart.evidence]
             orders = restart.run()
             if orders.command == "exit":

@@ -201,14 +201,15 @@ class FolderWatch:
             if unit.files.items() <= self._done.get(unit.name, {}).items():
                 return None  # committed, and meanwhile the script's ``latest`` names one that is not there yet
             self._close = self._close or (flaw.busy and len(unit.files) == 1)
-            self._note(unit, flaw)
+            self._note(unit, flaw, newest=unit is found.units[-1])
         return None
 
-    def _note(self, unit: Unit, flaw: Flaw) -> None:
+    def _note(self, unit: Unit, flaw: Flaw, newest: bool) -> None:
         if flaw.busy:
             self._complaints.busy(unit, flaw.text)
             return
-        self._complaints.rests()
+        if newest:  # an older one that is not whole says nothing of that
+            self._complaints.rests()
         age = self._completeness.rested(unit)
         if age > PATIENCE_SECONDS and self._ranks_run():
             self._complaints.not_committed(unit, f"{flaw.text}, and nothing was written for {age:.0f} s")

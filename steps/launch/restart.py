@@ -109,7 +109,7 @@ class NodeRestart:
         if orders is None:
             orders = Orders(command="exit", exit_code=self._code_of_termination())
         self._reporter.close()
-        if (stuck := self._agent.stuck) is not None and orders.command != "exit":
+        if (stuck := self._agent.stuck) is not None and orders.command != "exit" and self._agent.is_held():
             print(f"argosy: {stuck}", flush=True)
             return Orders(command="exit", exit_code=int(stuck.code))
         return orders

@@ -141,8 +141,9 @@ def _check_end(catalogue: Catalogue, number: int, source: _ObjectFile, offset: i
     source.seek(offset)
     if any(source.read(tarfile.BLOCKSIZE)):
         raise _broken(catalogue, number, f"no header and no end of the archive at byte {offset}")
-    while rest := source.read(_WINDOW):
-        if rest.strip(b"\0"):
+    while rest := source.read(_WINDOW):  # what fills the last physical block POSIX leaves undefined: headers are not
+        starts = range(257, len(rest), tarfile.BLOCKSIZE)
+        if rest.strip(b"\0") and any(rest.startswith(b"ustar", at) for at in starts):
             raise _broken(catalogue, number, f"something follows its end at byte {offset}; were archives joined?")
 
 

@@ -245,7 +245,7 @@ class Watch:
         found = judge(endings, self._errors(), self._facts(now, timeouts.heartbeat))
         if found.cause == Cause.NUMERICS_NAN and (wrong := self._losses.trouble()) is not None:
             return replace(found, step=wrong.step, since=wrong.time)
-        if found.cause == Cause.PEER_LOST and self._silent(now, SILENT_SECONDS):
+        if found.cause in (Cause.PEER_LOST, Cause.NCCL_NETWORK_INIT) and self._silent(now, SILENT_SECONDS):
             # Silence alone decides nothing so early, but here the peers say the same.
             found = judge(endings, self._errors(), self._facts(now, SILENT_SECONDS))
         return found

@@ -120,7 +120,7 @@ def test_a_failure_is_raised_with_its_cause_and_its_line(work: Path) -> None:
         handle.wait(240)
     assert failed.value.cause == "user_exception"
     told = starts.argosy(work, "explain").stdout  # no run.toml describes it
-    assert f"TrainingRun(...).run(parameters={{'run-id': '{handle.name}'}})" in told
+    assert "to go on" not in told  # nothing was saved
     assert "run.toml" not in told
 
 
@@ -132,6 +132,8 @@ def test_an_evaluation_that_fails_is_the_failure_and_not_what_the_training_went_
     with pytest.raises(argosy.RunFailed, match=r"the step evaluate failed: .*no such metric") as failed:
         handle.wait(240)
     assert failed.value.cause == "user_exception"
+    told = starts.argosy(work, "explain").stdout
+    assert f"TrainingRun(...).run(parameters={{'run-id': '{handle.name}'}})" in told
 
 
 def test_a_run_that_the_gate_refuses_is_no_success(work: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_node_is_at_fault_and_its_pod_begins_nothing_more(make_gang: Callabl
     pid = int(told.read_text())
     with held_at_its_end(pid):
         gang.order("stop")
-        assert gang.exit_codes(60) == [ExitCode.SUSPECT_NODE]
+        assert gang.exit_codes(120) == [ExitCode.SUSPECT_NODE]
         assert processes.start_time(pid) is not None
     gang.look()
     assert {(error["cause"], error["code"], error["node"]) for error in gang.errors()} == {("hang", 71, "node-0")}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from argosy.steps.contract.channel import Report
+from argosy.steps.contract.channel import Ending, Report
 from argosy.steps.gang.host import PodState
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
@@ -206,3 +207,20 @@ def test_a_node_that_is_lost_with_the_end_it_has_to_commit_is_no_wait_for_ever()
         assert watch.has_trouble(now, timeouts) is (now > 60)
     assert watch.verdict(62.0, timeouts).cause == "preempted_evicted"
     assert watch.verdict(62.0, timeouts).node == "n1"
+
+
+@pytest.mark.parametrize("said", ["no error", "Broken pipe", "Connection closed by peer [10.0.0.2]:1"])
+def test_a_group_that_a_peer_leaves_while_it_forms_waits_for_what_became_of_the_peer(said: str) -> None:
+    """It stopped the run (78) though the peer's node had run out of memory."""
+    pods = [PodState(name=f"p{index}", index=index, node=f"n{index}", phase="Running") for index in (0, 1)]
+    watch, timeouts = Watch(pods, 1, 0, 0.0), Timeouts(heartbeat=60.0, hang=0.0)
+    tail = [
+        "Traceback (most recent call last):",
+        f"RuntimeError: Gloo connectFullMesh failed with [pair.cc:598] {said}",
+    ]
+    end = Ending(rank=0, time=1.0, exit_code=1, signal=None, stopped=False, tail=tail, pod="p0", node="n0")
+    watch.feed(Report(pod="p0", node="n0", node_rank=0, restart=0, phase="failed", endings=[end]), 1.0)
+    assert not watch.has_gathered(2.2, 1.0, timeouts)
+    watch.see_pods([replace(pods[1], phase="Failed", exit_code=137, reason="OOMKilled", time=2.0)])
+    found = watch.verdict(6.0, timeouts)
+    assert (found.cause, found.exit_code) == ("host_oom", 75)

@@ -63,7 +63,8 @@ def counted_within(loop: ast.For | ast.While, source: Source, values: Values) ->
         if around is None or kind is None or own is None:
             continue
         made = [(target, node) for node in ast.walk(kind) if isinstance(node, ast.Assign) for target in node.targets]
-        for name in (ast.unparse(target) for node in ast.walk(around) if (target := counted(node)) is not None):
+        turns = (node for node in ast.walk(around) if not isinstance(node, ast.AugAssign) or is_number(node.value))
+        for name in (ast.unparse(target) for node in turns if (target := counted(node)) is not None):
             given = [node for target, node in made if ast.unparse(target) == name and is_number(node.value)]
             begun = [getattr(source.function_of(each), "name", "") == "__init__" for each in given]
             if name[:5] == "self." and begun and all(begun):

@@ -97,9 +97,9 @@ def loop_of(source: Source, values: Values, distributed: bool, bare: bool = Fals
     for call in source.calls:
         if last_name(call.func) in LEARNS and values.machine.comes_to(call):
             around = max(chains(call, source, values), key=len, default=[])
-            around = [each for each in around if not _is_once(each, source, values)] or around
-            if around and (found := _described(around[-1], source, values, distributed, bare)) is not None:
-                return found
+            for some in ([each for each in around if not _is_once(each, source, values)], around):
+                if some and (found := _described(some[-1], source, values, distributed, bare)) is not None:
+                    return found
     return None
 
 
@@ -168,7 +168,8 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool,
     if any(map(values.machine.calls.get, zero)):
         return None
     within = (each for each in counted_within(loop, source, values)
-              if not any(each.startswith(f"{one}.") for one in inside - {"self"}))  # fmt: skip
+              if not any(each.startswith(f"{one}.") for one in inside - {"self"})
+              and _has_each_rank(each.rpartition(".")[0], loop, source))  # fmt: skip
     counts = (*dict.fromkeys((*_counters(loop, source), *_carried(loop, source), *within)),)
     counts = (*(each for each in counts if not _may_lack(each, loop, source)),)
     lacks = [name for name in ("os", "torch") if (source.file(loop), name) not in source.top]
@@ -197,6 +198,13 @@ def _may_lack(name: str, loop: Turning, source: Source) -> bool:
             and any(ast.unparse(target) == name for target, _ in _set(each))]  # fmt: skip
     around = [each for one in made for each in source.above(one) if isinstance(each, ast.If)]
     return len(made) == 1 and any(loop not in ast.walk(each) for each in around)
+
+
+def _has_each_rank(owner: str, loop: Turning, source: Source) -> bool:
+    """Whether an object is made whatever the rank is: not as ``if rank == 0: logger = Logger()``, or None else."""
+    made = [each for each in source.nodes if isinstance(each, ast.Assign) and owner in map(ast.unparse, each.targets)]
+    some = any(isinstance(each, ast.If) and loop not in ast.walk(each) for one in made for each in source.above(one))
+    return not some and not any(isinstance(each.value, ast.IfExp | ast.Constant) for each in made)
 
 
 def _bound(test: ast.expr, counter: str, values: Values) -> int | None:

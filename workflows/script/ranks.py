@@ -95,7 +95,8 @@ def waits_for(call: ast.Call, values: Values) -> int | None:
     size, where = argument(call, "world_size"), plain(argument(call, "init_method", 1) or ast.Constant("env://"))
     rank, flag = argument(call, "rank"), values.flag(size.attr) if isinstance(size, ast.Attribute) else None
     other = flag is not None and flag.attribute in values.bindings.attributes  # as what WORLD_SIZE says
-    if where != "env://" or other or (rank is not None and "environ" not in ast.unparse(rank)):
+    told = rank is None or any(each in ast.unparse(rank) for each in ("'RANK'", "'LOCAL_RANK'"))
+    if where != "env://" or other or not told:
         return None
     said = plain(size) or (values.conditions.flag(flag.attribute) if flag is not None else "") or ""
     return int(said) if said.isdecimal() and int(said) > 0 else None

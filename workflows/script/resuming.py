@@ -35,6 +35,11 @@ OTHERS = re.compile(r"teacher|vocab|encoder|eval|test|data|vgg|backbone|config")
 COUNTS = re.compile(r"epoch|iter|step|session|^check")
 _STARTS = re.compile(r"parts|pretrain|weights|init|finetune|teacher|vocab|encoder|eval|test")
 
+_LOOKS_ON = re.compile(
+    r"(?i)(^|_)(eval|test|valid|infer|predict|sampl|generat|demo|play|render|visual|plot|export|bench|finetun|pretrain)"
+)
+"""So is a switch called with which a script does something else than go on."""
+
 
 def resume_flag(flags: Sequence[Flag], more: Sequence[str] = ()) -> Flag | None:
     """The flag that makes the script go on from its checkpoint; ``more``: what the library's users call it."""
@@ -188,7 +193,7 @@ def _is_below(path: ast.expr) -> bool:
 
 def _first_of(path: ast.expr) -> ast.expr:
     """What a path begins with: ``args.folder`` of ``Path(args.folder) / "net.pt"``."""
-    first = path.values[0] if isinstance(path, ast.JoinedStr) else path
+    first = path.values[0] if isinstance(path, ast.JoinedStr) and path.values else path
     if isinstance(first, ast.FormattedValue):
         return first.value
     if isinstance(path, ast.BinOp):
@@ -226,9 +231,18 @@ def switch_of_load(source: Source, values: Values, places: Sequence[SavedAt]) ->
         needed = values.machine.needed(call) or ()
         own = any(PurePosixPath(glob) in saved for glob in values.guesses(call.args[0]))
         switch = len(needed) == 1 and (not needed[0].takes_value or needed[0].truth)
-        if switch and own and feeds_an_optimizer(call, source):
+        if switch and own and feeds_an_optimizer(call, source) and not _ends_there(call, needed[0], source):
             return needed[0]
     return None
+
+
+def _ends_there(call: ast.Call, switch: Flag, source: Source) -> bool:
+    """Whether what is loaded is only looked at, as by ``--evaluate``: a restart would train no more, and end well."""
+    around = next((each for each in source.above(call) if isinstance(each, ast.If)), None)
+    inside = [one for each in (around.body if around is not None else ()) for one in ast.walk(each)]
+    exits = [last_name(each.func) for each in inside if isinstance(each, ast.Call)]
+    left = any(isinstance(each, ast.Return) for each in inside) or not {"exit", "_exit"}.isdisjoint(exits)
+    return left or _LOOKS_ON.search(switch.attribute) is not None
 
 
 def _is_under(call: ast.Call, switch: Flag, source: Source, values: Values) -> bool:

@@ -76,7 +76,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NUMERICS_NAN,
-        r"(?i)(loss|outputs?|logits|activations?) (is|are|became|has become|went|=) (now )?(nan|inf)\b"
+        r"(?i)(loss|outputs?|logits|activations?) (is|are|became|has become|went|=) (now )?"
+        r"(nans?|inf(s|inite|inity)?)\b"
         r"|non-?finite (loss|grad)|NanLossDuringTraining"
         r"|(nan|inf) (loss|grad\w*) (detected|encountered|found)|gradients? (is|are|contains?) (nan|inf)"
         r"|diverged with loss = nan",

@@ -142,7 +142,8 @@ PATTERNS = (
     ),
     Pattern(  # a peer that is slow, not there yet, or gone again
         Cause.NCCL_NETWORK_INIT,
-        r"(?i)connectFullMesh failed .*(time(d )?-?out|refused|reset by peer|closed by peer)"
+        r"(?i)connectFullMesh failed .*(time(d )?-?out|refused|reset by peer|closed by peer|broken pipe"
+        r"|no route to host|unreachable|connection abort|\beof\b)"
         r"|connect(ion)? .*gloo.*refused|gloo.*connection refused",
         "RuntimeError: Gloo connectFullMesh failed with [pair.h:301] Connect timeout [none]",
         Weight.CASCADE,
