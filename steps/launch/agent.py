@@ -102,19 +102,20 @@ class Agent(ABC):
         while ((runs := self.poll() is None) or _writers()) and time.monotonic() < deadline:
             time.sleep(END_SECONDS if runs else _LOOK_SECONDS)
         try:
-            processes.kill_all(lambda: processes.descendants(os.getpid()) - self.stays())
+            self._kill()
         except TimeoutError as error:
             text = f"{error}: the kernel, a driver or a file system of this node holds them"
             self.stuck = StepError(Cause.HANG, text, quote=text, code=ExitCode.SUSPECT_NODE)
-        else:
-            self.reap()
 
     def is_held(self) -> bool:
         """Whether what survived SIGKILL is still there a while later: much pinned memory is given back slowly."""
         deadline = time.monotonic() + HELD_SECONDS
         while self.stuck is not None and time.monotonic() < deadline:
             with contextlib.suppress(TimeoutError):
-                processes.kill_all(lambda: processes.descendants(os.getpid()) - self.stays())
+                self._kill()
                 self.stuck = None
-                self.reap()
         return self.stuck is not None
+
+    def _kill(self) -> None:
+        processes.kill_all(lambda: processes.descendants(os.getpid()) - self.stays())
+        self.reap()
