@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _DRAIN_SECONDS = 0.5
 """How long output of the ended rank is still read when a process it left holds the pipe open."""
+_LATE_SECONDS = 0.1
+"""Of silence, after a failure: the gang stands still until it is told, and loaders of data print nothing more."""
 _PHASE_SECONDS = 0.002
 """A small checkpoint is written in ten times that."""
 _QUIET_SECONDS = 2.0
@@ -84,7 +86,7 @@ class Shim:
         ended, code = time.time(), child.process.wait()
         if code == -signal.SIGKILL and (killed := oom_kills() - self._oom_kills) > 0:
             self._output.say(f"argosy: the pod's control group counts oom_kill {killed} since this rank was started")
-        self._finish_reading(child)
+        self._finish_reading(child, failed=code != 0)
         return self._end(code, ended)
 
     def _start(self) -> tuple[int, RankChild]:
@@ -120,10 +122,12 @@ class Shim:
             key.data()
         return bool(ready)
 
-    def _finish_reading(self, child: RankChild) -> None:
+    def _finish_reading(self, child: RankChild, *, failed: bool) -> None:
         deadline = time.monotonic() + _DRAIN_SECONDS
         while {child.output, child.progress} & set(self._selector.get_map()) and time.monotonic() < deadline:
-            if not self._turn(0.02) and not _held_open(child.process.pid):
+            if self._turn(0.02):
+                continue
+            if not processes.has_group(child.process.pid) or (failed and not self._turn(_LATE_SECONDS)):
                 break
         for line in self._output.finish():
             self._printed(line)
@@ -273,15 +277,6 @@ def _fault(told: dict[str, Any] | None, rank: int) -> RankFault | None:
 def _drain(handle: int) -> None:
     with contextlib.suppress(BlockingIOError):
         os.read(handle, _READ)
-
-
-def _held_open(group: int) -> bool:
-    """Whether a process of the ended rank's group is left, which may still print."""
-    try:
-        os.killpg(group, 0)
-    except OSError:
-        return False
-    return True
 
 
 def main() -> int:

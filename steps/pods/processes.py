@@ -59,6 +59,15 @@ def is_alive(pid: int, began: int) -> bool:
     return start_time(pid) == began
 
 
+def has_group(group: int) -> bool:
+    """Whether a process of this group is left, be its leader gone."""
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
 def all_pids() -> list[int]:
     """Every process there is."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
