@@ -217,6 +217,7 @@ def test_the_night_between_two_workflows_of_a_run_is_no_time_of_training(story) 
     story.log.flush()
     told = build_record(read_events(story.store, "gpt/runs/gpt-abc12"), {"phase": "Succeeded"})
     assert told.ended - told.started == 30021.0
+    assert told.spent(told.started, told.ended) == pytest.approx(21.0)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,9 @@ def test_days_in_which_nobody_had_it_run_are_no_time_of_training(back: Any, coun
     story.at(30011.0, "restart_began", attempt=2, restart=0, generation=2, restored_step=10)
     story.steps(2, 0, 11, 20, 30012.0, 1.0)
     story.at(30021.0, "train_ended", exit_code=0)
-    assert story.record(seconds=30030.0).goodput.wall == pytest.approx(30021.0 if counts else 20.0)
+    record = story.record(seconds=30030.0)
+    assert record.goodput.wall == pytest.approx(30021.0 if counts else 20.0)
+    assert status(record, 0.0)[0].endswith("8 h 20 min" if counts else "29.0 s"), "argosy ls, status and the report"
 
 
 def test_a_word_that_was_read_late_belongs_to_the_save_whose_files_say_it(story) -> None:

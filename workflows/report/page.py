@@ -133,7 +133,7 @@ def _wall(record: RunRecord) -> float | None:
     """Seconds until the end, or until what was heard last of a run that goes on or was stopped."""
     told = [each.points[-1].time for each in record.restarts if each.points]
     until = record.ended or record.train_ended or max(told, default=None)
-    return max(0.0, until - record.started) if until is not None and record.started is not None else None
+    return record.spent(record.started, until) if until is not None and record.started is not None else None
 
 
 def _attempts(record: RunRecord) -> list[AttemptRow]:
