@@ -37,7 +37,7 @@ NO_OBJECT = ("", "NoSuchKey", "NoSuchVersion", "NoSuchUpload", "NotFound", "Blob
 
 
 def no_bucket(action: str, uri: str, said: str, quote: str, *, sought: bool) -> StoreError:
-    """What is said of a bucket that is not there; ``sought``: what it holds is wanted, and an empty one would not do."""
+    """What is said of a bucket that is not there; ``sought``: what it holds is wanted, an empty one would not do."""
     parts = urlsplit(uri)
     made = f", or make the bucket: aws s3 mb s3://{parts.netloc}" if parts.scheme == "s3" else ", or make the bucket"
     text = f"cannot {action} {uri}: the bucket does not exist ({said}); correct the name{'' if sought else made}"

@@ -15,10 +15,11 @@ from argosy.steps.contract.channel import Report
 from argosy.steps.contract.injection import CANNOT_EXIT
 from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.building import build_record
+from argosy.steps.record.naming import node_line
 from argosy.steps.record.restarts import restarts_of
 from argosy.steps.record.story import goodput_sentence, headline, lost_words, outcome, way_on
 from argosy.steps.record.summary import summary
-from argosy.steps.record.tally import Tally, node_line
+from argosy.steps.record.tally import Tally
 from argosy.steps.record.termination import read_message
 from argosy.steps.record.wording import percent
 from argosy.steps.runlog import ENGINE_WENT, Event, RunLog, read_events
