@@ -40,7 +40,7 @@ class Tally:
     staging: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Node -> (bytes, bytes in total), while its data is on the way."""
     _standing: str = ""
-    """Of a gang that has not all its nodes yet."""
+    """Of a gang that has not all its nodes yet, or has trained."""
     _start: tuple[int, int] = (0, 0)
     """Attempt and restart of the latest start, until it has ended."""
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -139,6 +139,11 @@ class Tally:
         which = f"attempt {number}: ended at step {reached}" if number else _not_begun(*_start_of(event))
         line = f"{which}: {ending(each)}"
         return f"{line}\n    | {each.quote}" if each.quote else line
+
+    def _trained(self, event: Event) -> str:
+        if self.running:
+            self.running, self._standing = False, f"trained: {self.progress()}"
+        return ""
 
     def _committed(self, event: Event) -> str:
         step, digest = whole(event.fields, "step") or 0, short(text(event.fields, "digest"))
@@ -260,6 +265,7 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "restart_began": Tally._began,
     "step": Tally._stepped,
     "restart_ended": Tally._ended,
+    "train_ended": Tally._trained,
     "stalled": _stalled,
     "slow_rank": _slow,
     "skipped": _skipped,
