@@ -141,8 +141,8 @@ class Tally:
         return f"{line}\n    | {each.quote}" if each.quote else line
 
     def _trained(self, event: Event) -> str:
-        if self.running:
-            self.running, self._standing = False, f"trained: {self.progress()}"
+        self._standing = f"trained: {self.progress()}" if self.running and not cause_of(event) else ""
+        self.running = False
         return ""
 
     def _committed(self, event: Event) -> str:

@@ -161,17 +161,18 @@ def test_a_table_rounds_goodput_as_the_account_does(story) -> None:
     assert percent(round(record.goodput.ratio, 4)) != shown, "a figure that rounding twice does not change"
 
 
-def test_a_training_that_has_ended_makes_no_steps(story) -> None:
+@pytest.mark.parametrize(("cause", "left"), [("none", "trained: step 40"), ("sigterm", "starting from step 40")])
+def test_a_training_that_has_ended_makes_no_steps(cause: str, left: str, story) -> None:
     """While the next step ran, "step 40" was told as if it were being made; after "step train: succeeded", too."""
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
     story.steps(1, 0, 1, 40, 1.0, 1.0)
-    story.at(41.0, "train_ended", exit_code=0)
+    story.at(41.0, "train_ended", cause=cause)
     story.record()
     tally = Tally()
     for event in read_events(story.store, f"gpt/runs/{story.workflow}"):
         tally.absorb(event)
-    assert (tally.running, tally.waiting()) == (False, f"trained: {tally.progress()}")
-    assert tally.progress().startswith("step 40")
+    assert not tally.running
+    assert tally.waiting().startswith(left)
 
 
 def test_what_was_saved_between_two_printed_steps_was_reached(story) -> None:
