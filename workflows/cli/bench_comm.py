@@ -21,7 +21,8 @@ from argosy.workflows.cli.options import as_json, output, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.source import Source, compiled, is_toml, read_bytes, with_ranks
-from argosy.workflows.cli.starting import check_gpus, check_state_dir
+from argosy.workflows.cli.starting import check_gpus
+from argosy.workflows.cli.state_dir import check_state_dir
 from argosy.workflows.cli.written import write_whole
 from argosy.workflows.cluster.store import endpoint_of
 

@@ -33,11 +33,11 @@ from argosy.workflows.cli.starting import (
     check_faults,
     check_gpus,
     check_not_running,
-    check_state_dir,
     checked_name,
     read_event,
     read_parameters,
 )
+from argosy.workflows.cli.state_dir import check_state_dir
 from argosy.workflows.cli.status import lines, ways_on
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import ENDED, RunFolder
 from argosy.workflows.cli.source import Source, compiled, is_toml, push_code, read_bytes, with_ranks
-from argosy.workflows.cli.starting import check_faults, check_gpus, check_state_dir
+from argosy.workflows.cli.starting import check_faults, check_gpus
+from argosy.workflows.cli.state_dir import check_state_dir
 from argosy.workflows.cli.written import write_whole
 
 MOST = 1000
