@@ -77,7 +77,7 @@ def command(
         next_commands([(typed("argo", "submit", output), "measure on a cluster"), *fetched], err=True)
         return 0
     check_gpus(source)
-    check_state_dir(state_dir)
+    check_state_dir(state_dir, source)
     return _run(source, state_dir, as_json)
 
 

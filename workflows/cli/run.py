@@ -191,7 +191,7 @@ def _start(source: Source, request: Request) -> int:
     options = _options(source, request, read_parameters(source, request.parameters, named))
     check_not_running(source, options.parameters, request.state_dir)
     check_gpus(source)
-    check_state_dir(request.state_dir)
+    check_state_dir(request.state_dir, source)
     check_code(source, request.state_dir)
     push_code(source, request.state_dir)
     _announce(source, options, request)

@@ -42,7 +42,7 @@ def start(source: Source, given: dict[str, str], inject: tuple[str, ...], new: b
     check(source.yaml, RunOptions(state_dir=state_dir, parameters=parameters))
     check_not_running(source, parameters, state_dir)
     check_gpus(source)
-    check_state_dir(state_dir)
+    check_state_dir(state_dir, source)
     push_code(source, state_dir)
     interrupted = None if new else latest_unfinished(state_dir, source.sha256, parameters)
     if not new and interrupted is None and "run-id" not in given and (told := starting_anew(source, state_dir)):

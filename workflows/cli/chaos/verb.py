@@ -126,7 +126,7 @@ def command(
     source = _described(file, ranks)
     check_faults(source, [Injection(kind, 0, None, 1, 1) for kind in kinds if kind == "exit"])
     check_gpus(source)
-    check_state_dir(state_dir)
+    check_state_dir(state_dir, source)
     push_code(source, state_dir)
     chaos = _series(source, state_dir, seed, as_json)
     try:

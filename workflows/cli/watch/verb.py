@@ -72,7 +72,7 @@ def command(file: Path, once: bool, listen: str, place: ClusterPlace, as_json: b
 
 @contextmanager
 def _alone(source: Source, state_dir: Path) -> Iterator[None]:
-    check_state_dir(state_dir)
+    check_state_dir(state_dir, source)
     path = state_dir / "watch" / source.run_name / "watch.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
