@@ -28,6 +28,7 @@ from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
 from argosy.workflows.cli.rm import _remove_run
 from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.written import write_whole
 from argosy.workflows.code import pack
 from argosy.workflows.handle.handle import find
 from tests.s3 import S3Server
@@ -264,6 +265,20 @@ def test_a_workflow_that_was_killed_here_goes_on_with_nothing(story, tell, argos
         (folder.parent / name / "state.json").write_text(state)
     told, _, err = argosy("rm", folder.name, "--checkpoints")
     assert (told, folder.exists()) == (0, False), err
+
+
+def test_calls_that_write_one_file_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
+    """They shared the file beside it: one ended with "no such file", as if the folder were not there."""
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: write_whole(tmp_path / "report.html", b"x" * 100_000), range(200)))
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {"report.html": 100_000}
+
+
+def test_who_names_a_link_writes_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "to.yaml").touch()
+    (tmp_path / "link.yaml").symlink_to("to.yaml")
+    write_whole(tmp_path / "link.yaml", b"x")
+    assert ((tmp_path / "link.yaml").is_symlink(), (tmp_path / "to.yaml").read_bytes()) == (True, b"x")
 
 
 def test_calls_that_remove_at_the_same_time_do_not_meet(tmp_path: Path) -> None:

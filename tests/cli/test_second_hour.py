@@ -169,6 +169,17 @@ def test_a_state_folder_of_its_own_among_the_code_is_no_code(tmp_path: Path) -> 
         assert (tmp_path / name / ".gitignore").read_text() == "*\n"
 
 
+@pytest.mark.parametrize("named", ["run.toml", "train.py", "link.yaml"])
+def test_what_a_workflow_is_made_of_is_not_written_over(named: str, tmp_path: Path) -> None:
+    """compile -o run.toml put the YAML in the description's place, and exited with 0."""
+    (tmp_path / "run.toml").write_text(RUN)
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "link.yaml").symlink_to("train.py")
+    ended = argosy(tmp_path, "compile", "run.toml", "-o", named)
+    assert (ended.returncode, "the workflow is made of this file; name another" in ended.stderr) == (2, True)
+    assert [(tmp_path / name).read_text() for name in ("run.toml", "train.py")] == [RUN, TRAIN]
+
+
 def test_a_description_is_no_script_though_it_reads_as_python(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text('name = "gpt"\n[gang]\nnnodes = 1\n')
     ended = argosy(tmp_path, "init", "run.toml")

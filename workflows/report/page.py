@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -97,20 +95,6 @@ def render(record: RunRecord, words: LastWords | None = None) -> str:
         preflight=record.preflight,
         transports=_shortened(latest_transports(record.transports)),
     )
-
-
-def write(record: RunRecord, path: Path, words: LastWords | None = None) -> Path:
-    """Write the page, atomically; a reader sees the old page or the new one."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        with part.open("w", encoding="utf-8") as page:
-            page.write(render(record, words))
-            page.flush()
-            os.fsync(page.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
 
 
 @cache
