@@ -126,7 +126,7 @@ def _walk(root: Path, leave_out: Sequence[str], left_out: list[str]) -> Iterator
 
 def _lines(folder: Path) -> list[str]:
     there = (folder / file for file in IGNORE_FILES if (folder / file).is_file())
-    return [line for path in there for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+    return [line for path in there for line in path.read_text(encoding="utf-8-sig", errors="replace").splitlines()]
 
 
 def _rules(folder: Path, lines: list[str]) -> GitIgnoreSpec:
@@ -139,9 +139,8 @@ def _rules(folder: Path, lines: list[str]) -> GitIgnoreSpec:
 def _ignored(name: PurePosixPath, is_folder: bool, rules: tuple[tuple[PurePosixPath, GitIgnoreSpec], ...]) -> bool:
     """By the innermost file that says anything, as git does."""
     # A name that is no UTF-8 is refused later, by name; the rules' engine cannot even look at it.
-    text = str(name).encode(errors="surrogateescape").decode(errors="replace")
     for base, spec in reversed(rules):
-        within = PurePosixPath(text).relative_to(base)
+        within = str(name.relative_to(base)).encode(errors="surrogateescape").decode(errors="replace")
         verdict = spec.check_file(f"{within}{'/' if is_folder else ''}").include
         if verdict is not None:
             return verdict

@@ -170,7 +170,7 @@ class Api:
         accept: str = "application/json",
     ) -> dict[str, Any]:
         patience = self.patience if patience is None else patience
-        began, pause = time.monotonic(), 0.25
+        began, pause, told = time.monotonic(), 0.25, set[str]()
         while True:
             try:
                 response = self._once(method, path, query or {}, body, content, READ_SECONDS, accept)
@@ -182,8 +182,9 @@ class Api:
                 if waited + pause > patience:
                     text = f"{who} did not answer for {patience:g} s: {method} {path}: {error}"
                     raise ApiSilent(cause, text, quote=str(error), code=ExitCode.TRANSIENT) from error
-                if waited + pause > TELLING_SECONDS and (why := str(error)) not in self._told:
+                if waited + pause > TELLING_SECONDS and (why := str(error)) not in self._told | told:
                     self._told.add(why)
+                    told.add(why)  # another thread's answered call forgets
                     text = f"{who} does not answer; asked again for {patience - waited:.0f} s: {method} {path}: {why}"
                     print(f"argosy: {text}", file=sys.stderr, flush=True)
                 time.sleep(pause)

@@ -119,8 +119,10 @@ class Admission:
         self, found: Found, source: str, key: str, decision: str, why: str, workflow: str = "", final: bool = False
     ) -> Decision:
         parameters = self._parameters(found, key) if decision == START else {}
-        if parameters and self.args.continue_from and "resume-from" not in parameters:
-            why += f"; nothing is promoted as {self.args.continue_from}, so it begins anew"
+        if parameters and (pointer := self.args.continue_from):
+            on, digest = parameters.get("run-id"), parameters.get("resume-from", "")[:12]
+            known = f"goes on in run {on} from {digest}, promoted as {pointer}"
+            why += f"; {known if on else f'nothing is promoted as {pointer}, so it begins anew'}"
         made = Decision(
             decision=decision, why=why, subject=found.uri, source=source, time=self.now(), key=key,
             fingerprint=found.digest, objects=found.objects, size=found.size, workflow=workflow,

@@ -19,7 +19,7 @@ from argosy.steps.record.facts import (
     RunRecord,
     StepNode,
 )
-from argosy.steps.record.goodput import measure, worked_from
+from argosy.steps.record.goodput import idle_in, measure, worked_from
 from argosy.steps.record.injected import injected_of
 from argosy.steps.record.naming import node_name
 from argosy.steps.record.order import in_order, until_another
@@ -77,7 +77,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
     snapshot_fields = snapshot.fields if (snapshot := _last(ordered, "snapshot_taken")) else {}
     training_end = training.time if training else _lasted(state, ordered, now) or started or 0.0
     mute = _trained(checkpoints, training) and not any(len(each.points) > 1 for each in restarts)
-    waits, judged = streaming.waits if streaming else (), _since_training(ordered)
+    waits, judged, idle = streaming.waits if streaming else (), _since_training(ordered), idle_in(ordered)
     return RunRecord(
         name=text(annotations, RUN_NAME),
         run_id=text(parameters, "run-id") or text(state, "name"),
@@ -91,6 +91,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
         silent_since=moment(state, "silent_since"),
         started=started if started is not None else (ordered[0].time if ordered else None),
         ended=finished,
+        idle=tuple((each.began, each.ended) for each in idle if each.left),
         parameters={key: str(value) for key, value in parameters.items()},
         nodes=_nodes(state),
         dataset_digest=text(snapshot_fields, "dataset_digest"),
@@ -121,7 +122,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
         evaluation=_evaluation(judged),
         gate=_gate(judged),
         promotion=_promotion(ordered),
-        goodput=None if mute else measure(restarts, worked_from(ordered), training_end, waits),
+        goodput=None if mute else measure(restarts, worked_from(ordered, idle), training_end, waits),
         transports=transports_of(ordered),
         environment_findings=findings_of(ordered),
         preflight=latest_preflight(ordered),

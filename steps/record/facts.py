@@ -176,6 +176,8 @@ class RunRecord:
     """How the engine was stopped before the run had ended ("SIGINT"); a rerun goes on."""
     started: float | None
     ended: float | None
+    idle: tuple[tuple[float, float], ...]
+    """From when to when nobody ran it: it was stopped, or with its engine killed, and then went on."""
     parameters: dict[str, str]
     nodes: tuple[StepNode, ...]
     dataset_digest: str
@@ -225,6 +227,11 @@ class RunRecord:
     namespace: str = ""
     outline: bool = False
     """Made without the event log, which could not be read; ``namespace``: of the cluster, where one was asked."""
+
+    def spent(self, began: float, ended: float) -> float:
+        """Seconds in which somebody ran it, of those from ``began`` to ``ended``."""
+        idle = sum(upto - since for since, upto in self.idle if began <= since and upto <= ended)
+        return max(0.0, ended - began - idle)
 
     @property
     def was_local(self) -> bool:

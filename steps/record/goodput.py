@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
+from typing import NamedTuple
 
+from argosy.steps.contract.causes import Cause
 from argosy.steps.record.facts import Goodput
 from argosy.steps.record.restart import Restart
 from argosy.steps.record.wording import duration, percent
@@ -71,30 +73,48 @@ def redone_steps(restarts: Sequence[Restart], index: int) -> int:
     return max(0, min(lost, reached - kept))
 
 
-def worked_from(events: Sequence[Event]) -> float | None:
-    """When the first gang was made, later by what lay between the end of a training and the next: nobody had it run.
+class Idle(NamedTuple):
+    """From the end of a training to the next; seconds since 1970."""
 
-    ``events`` by time. An end that nobody wrote down, as of a machine that was switched off, is the last that was heard
-    before another engine, or another workflow, took the run up.
+    began: float
+    ended: float
+    left: bool
+    """Nobody had the run: no Argo that waited to try again."""
+
+
+def idle_in(events: Sequence[Event]) -> list[Idle]:
+    """What lay between trainings; ``events`` by time.
+
+    An end that nobody wrote down, as of a machine that was switched off, is the last that was heard before another
+    engine, or another workflow, took the run up.
     """
-    began = next((event.time for event in events if event.kind == "gang_created"), None)
-    idle, ended, heard, told = 0.0, None, None, False
+    found: list[Idle] = []
+    ended, heard, told, left = None, None, False, False
     for event in events:
         if event.kind == "train_ended":
-            ended, told = event.time, True
+            ended, told, left = event.time, True, event.fields.get("cause") == Cause.SIGTERM
         elif _takes_up(event):
-            ended = heard if ended is None else ended
+            ended, left = heard if ended is None else ended, True
         elif ended is not None and event.kind in ("gang_created", "restart_began"):
-            idle, ended, told = idle + event.time - ended, None, False
+            found.append(Idle(ended, event.time, left))
+            ended, told = None, False
         elif ended is not None and event.kind in _TRAINS and not told:
             ended = None  # it runs still: who came was not let in
         if event.kind in _TRAINS:
             heard = event.time
-    return None if began is None else began + idle
+    return found
+
+
+def worked_from(events: Sequence[Event], idle: Sequence[Idle]) -> float | None:
+    """When the first gang was made, later by what lay between trainings: nobody had it run."""
+    began = next((event.time for event in events if event.kind == "gang_created"), None)
+    return None if began is None else began + sum(each.ended - each.began for each in idle)
 
 
 def _takes_up(event: Event) -> bool:
-    return event.kind == "admission" or (event.kind == "gang_deleted" and event.fields.get("reason") == ENGINE_WENT)
+    """Whether it tells that nobody had the run, or another than before."""
+    lost = event.kind == "gang_deleted" and event.fields.get("reason") == ENGINE_WENT
+    return lost or event.kind in ("admission", "finalized")
 
 
 def measure(

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from argosy.steps.record.injected import injected_of
-from argosy.steps.record.naming import node_name
 from argosy.steps.record.preflight import preflight_of
-from argosy.steps.record.reading import moment, number, text, texts, whole
+from argosy.steps.record.reading import number, text, texts, whole
 from argosy.steps.record.restarts import as_it_ended, cause_of, reached_step, told_by
 from argosy.steps.record.slow_ranks import slow_rank_of
 from argosy.steps.record.spares import lost_line, standing_line, take_over_line
 from argosy.steps.record.stalling import stall_sentence
 from argosy.steps.record.story import began_again_at, ending
-from argosy.steps.record.termination import held_up, read_message
 from argosy.steps.record.waiting import gang_stands
 from argosy.steps.record.wording import count, duration, figure, short, size
 from argosy.steps.runlog import Event
@@ -43,7 +40,7 @@ class Tally:
     staging: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Node -> (bytes, bytes in total), while its data is on the way."""
     _standing: str = ""
-    """Of a gang that has not all its nodes yet."""
+    """Of a gang that has not all its nodes yet, or has trained."""
     _start: tuple[int, int] = (0, 0)
     """Attempt and restart of the latest start, until it has ended."""
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -142,6 +139,11 @@ class Tally:
         which = f"attempt {number}: ended at step {reached}" if number else _not_begun(*_start_of(event))
         line = f"{which}: {ending(each)}"
         return f"{line}\n    | {each.quote}" if each.quote else line
+
+    def _trained(self, event: Event) -> str:
+        self._standing = f"trained: {self.progress()}" if self.running and not cause_of(event) else ""
+        self.running = False
+        return ""
 
     def _committed(self, event: Event) -> str:
         step, digest = whole(event.fields, "step") or 0, short(text(event.fields, "digest"))
@@ -263,6 +265,7 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "restart_began": Tally._began,
     "step": Tally._stepped,
     "restart_ended": Tally._ended,
+    "train_ended": Tally._trained,
     "stalled": _stalled,
     "slow_rank": _slow,
     "skipped": _skipped,
@@ -281,19 +284,3 @@ _TELLERS: dict[str, Callable[[Tally, Event], str]] = {
     "promoted": _promoted,
 }
 """Kind -> what to make of it; other kinds say nothing new to a person who watches."""
-
-
-def node_line(node: dict[str, Any]) -> str:
-    """A step of the workflow that has ended or cannot begin, or ""."""
-    phase, name = text(node, "phase"), node_name(node)
-    if node.get("type") != "Pod" or phase not in ("Succeeded", "Failed", "Error"):
-        why = held_up(phase, text(node, "message"))
-        return f"step {name} waits: {why}" if why else ""
-    began, ended = moment(node, "startedAt"), moment(node, "finishedAt")
-    taken = "" if began is None or ended is None else f" after {duration(max(0.0, ended - began))}"
-    if phase == "Succeeded":
-        return f"step {name}: succeeded{taken}"
-    code = whole(node, "exitCode")
-    how = "" if code is None else f", exit code {code}"
-    _, message = read_message(text(node, "message"))
-    return f"step {name}: {phase.lower()}{taken}{how}" + (f": {message}" if message else "")

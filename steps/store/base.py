@@ -36,11 +36,11 @@ NO_OBJECT = ("", "NoSuchKey", "NoSuchVersion", "NoSuchUpload", "NotFound", "Blob
 """Codes of a 404 that say that a key is not there. Others mean something else by it: versitygw, an unknown user."""
 
 
-def no_bucket(action: str, uri: str, said: str, quote: str) -> StoreError:
-    """What is said of a bucket that is not there."""
+def no_bucket(action: str, uri: str, said: str, quote: str, *, sought: bool) -> StoreError:
+    """What is said of a bucket that is not there; ``sought``: what it holds is wanted, an empty one would not do."""
     parts = urlsplit(uri)
     made = f", or make the bucket: aws s3 mb s3://{parts.netloc}" if parts.scheme == "s3" else ", or make the bucket"
-    text = f"cannot {action} {uri}: the bucket does not exist ({said}); correct the name{made}"
+    text = f"cannot {action} {uri}: the bucket does not exist ({said}); correct the name{'' if sought else made}"
     return StoreError(Cause.S3_MISSING, text, quote=quote)
 
 

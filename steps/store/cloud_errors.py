@@ -48,7 +48,7 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     status, code, quote = http_status(error), s3_code(error), first_line(error)
     said = f"{status} {code}".strip() if status else quote
     if code in ("NoSuchBucket", "ContainerNotFound"):
-        return no_bucket(action, uri, said, quote)
+        return no_bucket(action, uri, said, quote, sought=action == "list")
     if isinstance(error, FileNotFoundError):
         return ObjectMissing(uri) if code in NO_OBJECT else refused(action, uri, said, quote)
     if isinstance(error, MemoryError):

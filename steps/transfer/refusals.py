@@ -55,7 +55,7 @@ class Refusal:
         """What to do about it; ``etag`` is what was asked for, ``action`` the verb for people."""
         quote = f"{self.said} {self.message}".strip()
         if self.code == "NoSuchBucket":
-            return no_bucket(action, uri, self.said, quote)
+            return no_bucket(action, uri, self.said, quote, sought=True)
         if self.status == 404 and self.code in NO_OBJECT:
             return ObjectMissing(uri)
         if self.status == 412:

@@ -388,6 +388,23 @@ def test_whoever_waits_for_a_refused_creation_is_told_the_reason_once(tmp_path: 
     assert told.endswith(f"500 {said}")
 
 
+def test_what_one_call_waits_for_is_told_once_while_others_are_answered(tmp_path: Path, monkeypatch, capsys) -> None:
+    """Each answer that another thread got had it told again."""
+    monkeypatch.setattr("argosy.steps.cluster.api.TELLING_SECONDS", 0.1)
+    asked = list[str]()
+
+    class Half(Cluster):
+        def write(self, *_: Any) -> tuple[int, dict[str, Any]]:
+            asked.append("pod")
+            api.read("/version")
+            return (503, {"message": "later"}) if len(asked) < 5 else (201, {})
+
+    with serving(Half(), tmp_path) as kubeconfig:
+        api = connect(kubeconfig=str(kubeconfig), patience=90)
+        api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {}})
+    assert capsys.readouterr().err.count("asked again for") == 1
+
+
 def test_the_kinds_that_start_a_run_by_itself_are_looked_for(argosy, run: Path) -> None:
     own = RUN.format(uri="s3://b/store") + '[dataset]\nuri = "s3://b/c"\n[trigger]\n'
     run.write_text(own + '[trigger.event_source.sqs]\nqueue = "q"\nregion = "eu-west-1"\n')

@@ -77,6 +77,9 @@ def test_a_run_from_a_thread_is_killed_resumes_and_tells_all_of_itself(work: Pat
         (handle.wait, "5", "timeout = '5'"),
         (argosy.Handle, handle.name, "argosy.find"),
         (argosy.find, 5, "name = 5"),
+        (lambda step: handle.get_checkpoint(work / "no", step), 7, "^checkpoint = '7': no such checkpoint"),
+        (handle.get_checkpoint, work / "train.py", "^folder = .*train.py: is a file"),
+        (handle.report, "/proc/none/a.html", "^path = /proc/none/a.html: No such file"),
     )
     for call, given, said in called:
         with pytest.raises(InputError, match=said):
@@ -196,6 +199,40 @@ def test_what_is_wrong_is_named_as_it_is_written_here(work: Path) -> None:
     run: Any = described(3).run
     with pytest.raises(InputError, match=r"ranks = '2x1': .*; write ranks=\(2, 1\)"):
         run(work, ranks="2x1")
+
+
+def on_gpus() -> argosy.TrainingRun:
+    gang = {"resources": {"gpu": 8}}
+    return argosy.TrainingRun(name="gpt", script="train.py", gang=gang)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: described(3).run(parameters={"speed": "1"}), r"^parameters\['speed'\]: the workflow has no such"),
+        (lambda: described(3).run(parameters={"force": "x"}), r"^parameters\['force'\] = 'x': .* 'true' or 'false'$"),
+        (lambda: described(3).run(parameters={"args": "x"}), r"example parameters={'args': '\[.*\]'}$"),
+        (lambda: described(3).run(state_dir="/proc/none"), "^state_dir = /proc/none: .* your own with state_dir$"),
+        (lambda: described(3).submit(kubeconfig="/none"), "^kubeconfig = '/none': .* or pass kubeconfig and context$"),
+        (lambda: on_gpus().run(), r"Ways on: run\(ranks=\(2, 1\)\) .*, or submit\(\)$"),
+        (lambda: argosy.find("file:///none"), "^name = 'file:///none': no place of a run"),
+    ],
+)
+def test_no_error_speaks_of_options(call: Any, said: str, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They said --state-dir, -p and --kubeconfig."""
+    monkeypatch.chdir(work)
+    with pytest.raises(InputError, match=said):
+        call()
+
+
+def test_a_description_does_not_change_and_a_copy_is_checked() -> None:
+    """A field that was set showed pydantic's own words; a copy took any name, and compiled it."""
+    run: Any = described(3)
+    with pytest.raises(InputError, match=r"^name = 'b': a description does not change; .*model_copy\(update="):
+        run.name = "b"
+    assert run.model_copy(update={"name": "b"}).name == "b"
+    with pytest.raises(InputError, match=r"^name = 'Bad Name': must be a DNS label"):
+        run.model_copy(update={"name": "Bad Name"})
 
 
 BROKEN = """\

@@ -194,11 +194,11 @@ def test_a_full_disk_leaves_no_half_of_a_file(argosy, tmp_path) -> None:
             while True:
                 fill.write(b"0" * 4096)
         code, _, err = argosy("init", "small/train.py", "-o", "small/run.toml")
-        assert code == 2
-        assert "No space left on device; free some" in err
+        assert code == 1
+        assert "disk_full: small/run.toml: No space left on device; free some" in err
         (tmp_path / "run.toml").write_text('name = "r"\nscript = "train.py"\ncode = ""\n')
         code, _, err = argosy("compile", "run.toml", "-o", "small/w.yaml")
-        assert (code, "No space left on device; free some" in err) == (2, True)
+        assert (code, "disk_full: small/w.yaml: No space left on device" in err) == (1, True), err
         (tmp_path / "run.toml").write_text('name = "r"\nscript = "small/train.py"\n')
         (small / "state").mkdir()
         code, _, err = argosy("run", "run.toml", "--state-dir", "small/state")

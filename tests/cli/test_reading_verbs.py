@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,6 +26,9 @@ from argosy.steps.record.building import COMMAND, build_record
 from argosy.steps.record.remedy import what_to_do
 from argosy.steps.runlog import RunLog
 from argosy.steps.store import open_store
+from argosy.workflows.cli.rm import _remove_run
+from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.written import write_whole
 from argosy.workflows.code import pack
 from argosy.workflows.handle.handle import find
 from tests.s3 import S3Server
@@ -261,6 +265,32 @@ def test_a_workflow_that_was_killed_here_goes_on_with_nothing(story, tell, argos
         (folder.parent / name / "state.json").write_text(state)
     told, _, err = argosy("rm", folder.name, "--checkpoints")
     assert (told, folder.exists()) == (0, False), err
+
+
+def test_calls_that_write_one_file_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
+    """They shared the file beside it: one ended with "no such file", as if the folder were not there."""
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: write_whole(tmp_path / "report.html", b"x" * 100_000), range(200)))
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {"report.html": 100_000}
+
+
+def test_who_names_a_link_writes_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "to.yaml").touch()
+    (tmp_path / "link.yaml").symlink_to("to.yaml")
+    write_whole(tmp_path / "link.yaml", b"x")
+    assert ((tmp_path / "link.yaml").is_symlink(), (tmp_path / "to.yaml").read_bytes()) == (True, b"x")
+
+
+def test_calls_that_remove_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
+    """Each removed what the others had put aside, and told of a mistake of ours."""
+    runs = [RunFolder(tmp_path / "runs" / f"gpt-{number}", tmp_path) for number in range(24)]
+    for run in runs:
+        (run.path / "nodes").mkdir(parents=True)
+        for number in range(100):
+            (run.path / "nodes" / f"log{number}").touch()
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(_remove_run, [*runs, *runs[:4]]))
+    assert not list(tmp_path.glob("r*/*"))
 
 
 @pytest.mark.parametrize(("age", "code"), [(30, 2), (1000, 0)])

@@ -15,10 +15,11 @@ from argosy.steps.contract.channel import Report
 from argosy.steps.contract.injection import CANNOT_EXIT
 from argosy.steps.contract.restart_rule import RestartRule
 from argosy.steps.record.building import build_record
+from argosy.steps.record.naming import node_line
 from argosy.steps.record.restarts import restarts_of
 from argosy.steps.record.story import goodput_sentence, headline, lost_words, outcome, way_on
 from argosy.steps.record.summary import summary
-from argosy.steps.record.tally import Tally, node_line
+from argosy.steps.record.tally import Tally
 from argosy.steps.record.termination import read_message
 from argosy.steps.record.wording import percent
 from argosy.steps.runlog import ENGINE_WENT, Event, RunLog, read_events
@@ -160,6 +161,20 @@ def test_a_table_rounds_goodput_as_the_account_does(story) -> None:
     assert percent(round(record.goodput.ratio, 4)) != shown, "a figure that rounding twice does not change"
 
 
+@pytest.mark.parametrize(("cause", "left"), [("none", "trained: step 40"), ("sigterm", "starting from step 40")])
+def test_a_training_that_has_ended_makes_no_steps(cause: str, left: str, story) -> None:
+    """While the next step ran, "step 40" was told as if it were being made; after "step train: succeeded", too."""
+    story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
+    story.steps(1, 0, 1, 40, 1.0, 1.0)
+    story.at(41.0, "train_ended", cause=cause)
+    story.record()
+    tally = Tally()
+    for event in read_events(story.store, f"gpt/runs/{story.workflow}"):
+        tally.absorb(event)
+    assert not tally.running
+    assert tally.waiting().startswith(left)
+
+
 def test_what_was_saved_between_two_printed_steps_was_reached(story) -> None:
     story.at(0.0, "gang_created", attempt=1, gang="g", nnodes=1, nproc_per_node=1)
     story.at(0.0, "restart_began", attempt=1, restart=0, generation=1, restored_step=0)
@@ -217,6 +232,7 @@ def test_the_night_between_two_workflows_of_a_run_is_no_time_of_training(story) 
     story.log.flush()
     told = build_record(read_events(story.store, "gpt/runs/gpt-abc12"), {"phase": "Succeeded"})
     assert told.ended - told.started == 30021.0
+    assert told.spent(told.started, told.ended) == pytest.approx(21.0)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +255,9 @@ def test_days_in_which_nobody_had_it_run_are_no_time_of_training(back: Any, coun
     story.at(30011.0, "restart_began", attempt=2, restart=0, generation=2, restored_step=10)
     story.steps(2, 0, 11, 20, 30012.0, 1.0)
     story.at(30021.0, "train_ended", exit_code=0)
-    assert story.record(seconds=30030.0).goodput.wall == pytest.approx(30021.0 if counts else 20.0)
+    record = story.record(seconds=30030.0)
+    assert record.goodput.wall == pytest.approx(30021.0 if counts else 20.0)
+    assert status(record, 0.0)[0].endswith("8 h 20 min" if counts else "29.0 s"), "argosy ls, status and the report"
 
 
 def test_a_word_that_was_read_late_belongs_to_the_save_whose_files_say_it(story) -> None:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from argosy.workflows.cli.source import Source
+from argosy.workflows.cli.state_dir import check_state_dir
+from argosy.workflows.spec.run import TrainingRun
 from tests import starts
 
 ARGOSY = str(Path(sys.executable).parent / "argosy")
@@ -125,6 +128,7 @@ def test_the_description_that_lies_here_is_the_one_that_is_advised(tmp_path: Pat
     assert "start one with: argosy run gpt.toml;" in argosy(tmp_path, "status").stderr
     assert "compile one with: argosy compile gpt.toml -o workflow.yaml\n" in argosy(tmp_path, "run", "w.yaml").stderr
     (tmp_path / "other.toml").write_text(RUN)
+    os.mkfifo(tmp_path / "pipe.toml")  # the advice waited for somebody to write there
     assert "start one with: argosy run run.toml;" in argosy(tmp_path, "status").stderr
 
 
@@ -141,6 +145,39 @@ def test_a_state_folder_that_only_says_that_it_can_be_written_is_refused(tmp_pat
     told = refused(tmp_path, "--state-dir", "/proc")
     assert "--state-dir /proc: cannot be written (" in told
     assert "; name a folder of your own with --state-dir" in told
+
+
+@pytest.mark.parametrize("named", [".", "", "src"])
+def test_a_state_folder_among_the_code_is_refused_and_nothing_of_it_is_hidden(named: str, tmp_path: Path) -> None:
+    """A .gitignore with "*" was put there: git saw no file any more, and the next run no script."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "model.py").write_text("")
+    told = refused(tmp_path, "--state-dir", named)
+    assert "would be packed as code; name a folder of your own with --state-dir" in told
+    assert not list(tmp_path.rglob(".gitignore"))
+
+
+def test_a_state_folder_of_its_own_among_the_code_is_no_code(tmp_path: Path) -> None:
+    for path in (tmp_path / "new", tmp_path / "old", tmp_path / ".argosy"):
+        path.mkdir()
+    (tmp_path / "old" / ".gitignore").write_text("*\n")
+    (tmp_path / "old" / "runs").mkdir()
+    (tmp_path / ".argosy" / "volumes").mkdir()  # data that was put there for the first run
+    source = Source(tmp_path / "run.toml", b"", {}, TrainingRun(name="gpt", script="train.py"), None)
+    for name in ("new", "old", ".argosy", "made"):
+        check_state_dir(tmp_path / name, source)
+        assert (tmp_path / name / ".gitignore").read_text() == "*\n"
+
+
+@pytest.mark.parametrize("named", ["run.toml", "train.py", "link.yaml"])
+def test_what_a_workflow_is_made_of_is_not_written_over(named: str, tmp_path: Path) -> None:
+    """compile -o run.toml put the YAML in the description's place, and exited with 0."""
+    (tmp_path / "run.toml").write_text(RUN)
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "link.yaml").symlink_to("train.py")
+    ended = argosy(tmp_path, "compile", "run.toml", "-o", named)
+    assert (ended.returncode, "the workflow is made of this file; name another" in ended.stderr) == (2, True)
+    assert [(tmp_path / name).read_text() for name in ("run.toml", "train.py")] == [RUN, TRAIN]
 
 
 def test_a_description_is_no_script_though_it_reads_as_python(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from argosy.steps.record.building import build_record
+from argosy.steps.record.naming import node_line
 from argosy.steps.record.story import headline
-from argosy.steps.record.tally import Tally, node_line
+from argosy.steps.record.tally import Tally
 from argosy.steps.record.waiting import waiting_sentence
 from argosy.steps.runlog import Event
 from argosy.workflows.cli.explain import story

@@ -260,3 +260,21 @@ def test_what_this_very_command_writes_into_stays(tmp_path: Path) -> None:
             subprocess.run(command, cwd=tmp_path / "code", stdout=out, stderr=subprocess.DEVNULL, check=True)
         said.append((tmp_path / "code" / name).read_text())
     assert said[0] == said[1]
+
+
+def test_rules_in_a_folder_whose_name_is_no_utf8_are_read(tmp_path: Path) -> None:
+    """A checkpoint was fetched into such a folder; compile told of a mistake of ours."""
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / ".gitignore").write_text("*\n")
+    (folder / "model.bin").touch()
+    (tmp_path / "train.py").touch()
+    assert pack(tmp_path).files == ("train.py",)
+
+
+def test_the_first_rule_after_a_byte_order_mark_counts_as_it_does_for_git(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_bytes(b"\xef\xbb\xbfdata/\r\n*.pt\r\n")
+    (tmp_path / "data").mkdir()
+    for name in ("data/a", "m.pt", "train.py"):
+        (tmp_path / name).touch()
+    assert pack(tmp_path).files == (".gitignore", "train.py")

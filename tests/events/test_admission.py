@@ -253,9 +253,10 @@ def test_the_promoted_checkpoint_is_gone_on_from(world: World) -> None:
     open_store(world.store_uri).put(
         f"{pointer_prefix('run', 'production')}/0000000001.json", json.dumps(entry).encode()
     )
-    world.hearing().hear(world.dataset("v1"), "s3")
+    (second,) = world.hearing().hear(world.dataset("v1"), "s3")
     (parameters,) = world.cluster.started.values()
     assert (parameters["run-id"], parameters["resume-from"]) == ("first", "d" * 64)
+    assert second.why.endswith("; goes on in run first from dddddddddddd, promoted as production")
 
 
 def test_another_place_decides_and_leaves_the_start_to_whom_it_belongs(world: World) -> None:

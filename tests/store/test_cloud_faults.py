@@ -192,8 +192,10 @@ def test_a_cut_body_never_passes(store: CloudStore, proxy: Any, tmp_path: Path) 
 
 def test_a_missing_bucket_is_not_a_missing_object(proxy: Any, impatient: Callable[[str], CloudStore]) -> None:
     store = impatient("no-such-bucket-here/x")
-    for use in (lambda: store.get("k"), lambda: store.put("k", b""), lambda: list(store.list(""))):
-        with pytest.raises(StoreError, match=r"bucket does not exist .*aws s3 mb s3://no-such-bucket-here$") as caught:
+    made = ", or make the bucket: aws s3 mb s3://no-such-bucket-here"
+    uses = ((lambda: store.get("k"), made), (lambda: store.put("k", b""), made), (lambda: list(store.list("")), ""))
+    for use, way in uses:
+        with pytest.raises(StoreError, match=f"bucket does not exist .*correct the name{way}$") as caught:
             use()
         assert caught.value.cause is Cause.S3_MISSING
         assert not isinstance(caught.value, ObjectMissing)

@@ -20,9 +20,9 @@ from argosy.workflows.cli.live import PlainScreen, Watch
 from argosy.workflows.cli.options import as_json, output, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import RunFolder
-from argosy.workflows.cli.source import Source, compiled, is_toml, read_bytes, with_ranks
-from argosy.workflows.cli.starting import check_gpus, check_state_dir
-from argosy.workflows.cli.written import write_whole
+from argosy.workflows.cli.source import Source, compiled, is_toml, read_bytes, with_ranks, write_yaml
+from argosy.workflows.cli.starting import check_gpus
+from argosy.workflows.cli.state_dir import check_state_dir
 from argosy.workflows.cluster.store import endpoint_of
 
 _KEPT = ("name", "image", "step_image", "env", "secrets", "storage", "gang", "deadlines")
@@ -68,7 +68,7 @@ def command(
     words = _words(ops or tuple(FACTORS), min_bytes, max_bytes, factor, seconds)
     source = _described(file, ranks, words)
     if output is not None:
-        write_whole(output, source.yaml)
+        write_yaml(source, output)
         place = f"{source.store_uri}/{source.run_name}/runs/WORKFLOW"
         where = [f"{name}={value}" for name, value in endpoint_of(source.document)]
         get = typed(*(["env", *where] if where else []), "argosy", "checkpoint", "get", place, "./bench")
@@ -76,7 +76,7 @@ def command(
         next_commands([(typed("argo", "submit", output), "measure on a cluster"), *fetched], err=True)
         return 0
     check_gpus(source)
-    check_state_dir(state_dir)
+    check_state_dir(state_dir, source)
     return _run(source, state_dir, as_json)
 
 

@@ -13,8 +13,7 @@ from argosy.steps.contract.errors import InputError
 from argosy.steps.record.wording import count, size
 from argosy.workflows.cli.options import as_json, output, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, typed
-from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code, with_trigger
-from argosy.workflows.cli.written import write_whole
+from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code, with_trigger, write_yaml
 
 
 @click.command()
@@ -58,7 +57,7 @@ def command(
     pushed = push_code(source, state_dir) if push else ""
     facts = _facts(source)
     if output is not None:
-        write_whole(output, source.yaml)
+        write_yaml(source, output)
     if as_json:
         emit({**facts, "output": str(output or ""), "code_uri": pushed, "yaml": "" if output else source.yaml.decode()})
         return

@@ -15,7 +15,7 @@ def description_here() -> Path:
     from argosy.workflows.cli.lint.description import is_run
 
     with suppress(OSError, InputError):
-        found = [path for path in Path().glob("*.toml") if is_run(path)]
+        found = [path for path in Path().glob("*.toml") if path.is_file() and is_run(path)]
         if USUAL not in found and len(found) == 1:
             return found[0]
     return USUAL

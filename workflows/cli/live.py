@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.record.building import prefix_of
-from argosy.steps.record.naming import node_name
+from argosy.steps.record.naming import node_line, node_name
 from argosy.steps.record.reading import moment
-from argosy.steps.record.tally import Tally, node_line
+from argosy.steps.record.tally import Tally
 from argosy.steps.record.wording import count, duration, size
 from argosy.steps.runlog import Event
 from argosy.steps.store.base import UNSERVED, ObjectStore

@@ -198,7 +198,8 @@ def _usage(error: click.UsageError, argv: list[str]) -> str:
 
 
 def _disk_full(error: OSError) -> int:
-    discard(sys.stdout.fileno())
+    if not error.filename:
+        discard(sys.stdout.fileno())
     where = error.filename or "a file or the standard output"
     click.echo(f"argosy: disk_full: {where}: {error.strerror}; {_FREE_SOME}", err=True)
     return 1

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from errno import ENOTEMPTY
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import click
@@ -126,12 +131,14 @@ def _remove_run(run: Run) -> int:
     if isinstance(run, StoredRun):
         return 0
     if isinstance(run, RunFolder):
-        # Its own name goes at once, so that an interruption leaves no half of a run.
         removed = run.state_dir / REMOVED
-        removed.mkdir(exist_ok=True)
-        run.path.rename(removed / f"{run.name}-{uuid.uuid4().hex}")
-        freed = sum(path.lstat().st_blocks * _BLOCK for path in removed.rglob("*"))
-        shutil.rmtree(removed)
+        while run.path.exists():
+            removed.mkdir(exist_ok=True)
+            # Its own name goes at once, so that an interruption leaves no half of a run.
+            with suppress(FileNotFoundError):  # another call removes what this one is about to use
+                run.path.rename(removed / f"{run.name}-{uuid.uuid4().hex}")
+        freed = sum(map(_bytes_of, _below(removed)))
+        shutil.rmtree(removed, onerror=_unless_gone)
         return freed
     from argosy.steps.cluster.kinds import WORKFLOW
     from argosy.workflows.cluster.run import ClusterRun
@@ -141,11 +148,28 @@ def _remove_run(run: Run) -> int:
     return 0
 
 
+def _below(folder: Path) -> Iterator[str]:
+    for at, folders, files in os.walk(folder):
+        yield from (os.path.join(at, name) for name in (*folders, *files))
+
+
+def _bytes_of(path: str) -> int:
+    with suppress(FileNotFoundError):
+        return os.lstat(path).st_blocks * _BLOCK
+    return 0
+
+
+def _unless_gone(_: object, path: str, error: tuple[Any, OSError, Any]) -> None:
+    """Another call removes the same, or has put a run there meanwhile, which it removes itself."""
+    if not isinstance(error[1], FileNotFoundError) and error[1].errno != ENOTEMPTY:
+        raise error[1]
+
+
 def _place_in_store(run: Run) -> str:
     """Of a store in the state folder the uri by which the checkpoints are found when the run's name is gone."""
-    if not isinstance(run, RunFolder) or not run.record().checkpoints:
+    if not isinstance(run, RunFolder) or not (record := run.record()).checkpoints:
         return ""
-    uri = urlsplit(f"{run.record().store_uri.rstrip('/')}/{prefix_of(run.state())}")
+    uri = urlsplit(f"{record.store_uri.rstrip('/')}/{prefix_of(run.state())}")
     with mounted(claim_mounts(run.document(), run.state_dir)):
         return Path(resolve_file_uri(unquote(uri.path))).as_uri() if uri.scheme == "file" else uri.geturl()
 

@@ -33,12 +33,13 @@ from argosy.workflows.cli.starting import (
     check_faults,
     check_gpus,
     check_not_running,
-    check_state_dir,
     checked_name,
     read_event,
     read_parameters,
 )
+from argosy.workflows.cli.state_dir import check_state_dir
 from argosy.workflows.cli.status import lines, ways_on
+from argosy.workflows.cli.written import write_whole
 
 if TYPE_CHECKING:
     from argosy.steps.contract.injection import Injection
@@ -191,7 +192,7 @@ def _start(source: Source, request: Request) -> int:
     options = _options(source, request, read_parameters(source, request.parameters, named))
     check_not_running(source, options.parameters, request.state_dir)
     check_gpus(source)
-    check_state_dir(request.state_dir)
+    check_state_dir(request.state_dir, source)
     check_code(source, request.state_dir)
     push_code(source, request.state_dir)
     _announce(source, options, request)
@@ -236,11 +237,9 @@ def _watched(source: Source, options: RunOptions, request: Request) -> tuple[Wor
     """The state at the end, and whether the store does not answer then."""
     from argosy.workflows.engine.api import run
 
-    screen: Screen
+    screen: Screen = PlainScreen(sys.stderr if request.as_json else sys.stdout)
     if not request.as_json and sys.stdout.isatty():
         screen = RichScreen(source.run_name or source.path.name)
-    else:
-        screen = PlainScreen(sys.stderr if request.as_json else sys.stdout)
     # Only a run that goes on has a past; nothing else may depend on the clock.
     since = time.time() if options.workflow_name or request.named["run-id"] else 0.0
     written, folder = RankLines(skip=bool(since)) if request.follow else None, request.state_dir
@@ -250,13 +249,13 @@ def _watched(source: Source, options: RunOptions, request: Request) -> tuple[Wor
 
 
 def _conclude(folder: RunFolder, request: Request, *, away: bool = False) -> int:
-    from argosy.workflows.report.page import write
+    from argosy.workflows.report.page import render
 
     record, unread = (folder.outline(), UNWRITTEN) if away else as_far_as_known(folder)
     if unread:
         say(f"warning: what the run's store has of it is missing here: {unread}", err=True)
     words = last_words(folder, record)
-    report = write(record, folder.report, words)
+    write_whole(report := folder.report, render(record, words).encode())
     for text in not_injected(record, request.inject):
         click.echo(f"warning: --inject {text}", err=True)
     if request.as_json:

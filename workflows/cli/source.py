@@ -19,6 +19,7 @@ from argosy.workflows.cli.described import description_here
 from argosy.workflows.cli.document import annotation, claim_mounts, read_workflow
 from argosy.workflows.cli.output import harmless, typed
 from argosy.workflows.cli.run_folder import mounted
+from argosy.workflows.cli.written import write_whole
 
 if TYPE_CHECKING:
     from argosy.workflows.code import CodeArchive
@@ -240,6 +241,19 @@ def from_yaml(path: Path) -> Source:
     if set(kinds) & {*IMPORTED, "List"}:
         remedy = f"make a run of it with: {typed('argosy', 'import', path, '-o', 'run.toml')}"
     raise InputError(f"{path}: kind: holds {', '.join(kinds)}, no Workflow; {remedy}")
+
+
+def write_yaml(source: Source, output: Path) -> None:
+    """The YAML into a file.
+
+    Raises:
+        InputError: it cannot be written there, or the workflow was made of that very file.
+    """
+    code = (source.path.parent / (source.run.code if source.run is not None else "")).resolve()
+    files = {source.path.resolve(), *(code / name for name in (source.archive.files if source.archive else ()))}
+    if output.resolve() in files:
+        raise InputError(f"--output {output}: the workflow is made of this file; name another, as workflow.yaml")
+    write_whole(output, source.yaml)
 
 
 def push_code(source: Source, state_dir: Path) -> str:

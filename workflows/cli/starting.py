@@ -8,10 +8,7 @@ import os
 import re
 import tarfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from errno import EDQUOT, ENOSPC
 from pathlib import Path
-from tempfile import TemporaryFile
 from urllib.parse import urlsplit
 
 from argosy.steps.contract.errors import InputError
@@ -137,33 +134,6 @@ def read_event(source: Source, path: Path) -> tuple[bool, str, dict[str, str]]:
     own = source.run.trigger.marker if source.run is not None and source.run.trigger is not None else ()
     decision = start_reason(uri, events, markers=own or MARKERS)
     return decision.start, decision.reason, {"event": decision.event_id, "dataset-uri": decision.dataset_uri}
-
-
-def check_state_dir(path: Path) -> None:
-    """Make the folder for runs.
-
-    Raises:
-        InputError: it cannot be made or written.
-    """
-    remedy = "name a folder of your own with --state-dir"
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        if error.errno in (ENOSPC, EDQUOT):
-            raise
-        raise InputError(f"--state-dir {path}: cannot be made ({error.strerror}); {remedy}") from error
-    if (marker := path / ".gitignore") and not marker.exists():
-        with suppress(OSError):
-            marker.write_text("*\n")  # nobody wants to commit the disks of virtual nodes
-    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise InputError(f"--state-dir {path}: cannot be written (no permission); {remedy}")
-    try:
-        with TemporaryFile(dir=path):  # /proc and the like say that they can be written
-            pass
-    except OSError as error:
-        if error.errno in (ENOSPC, EDQUOT):
-            raise
-        raise InputError(f"--state-dir {path}: cannot be written ({error.strerror}); {remedy}") from error
 
 
 def check_not_running(source: Source, parameters: Mapping[str, str], state_dir: Path) -> None:

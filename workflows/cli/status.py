@@ -64,7 +64,7 @@ def lines(record: RunRecord, now: float) -> list[str]:
     label, _ = outcome(record)
     # When an interrupted run stopped is not written down, and it is not spending time now.
     until = record.ended or (None if record.interrupted else now)
-    spent = "" if record.started is None or until is None else f", {duration(max(0.0, until - record.started))}"
+    spent = "" if record.started is None or until is None else f", {duration(record.spent(record.started, until))}"
     if record.silent_since is not None:
         spent = f" for {duration(now - record.silent_since)}"
     found = [f"{called(record.workflow, record.run_id)}: {label}{spent}", f"  {headline(record)}"]
@@ -73,7 +73,9 @@ def lines(record: RunRecord, now: float) -> list[str]:
         found.append(f"  {record.message}")
     width = max((len(node.name) for node in record.nodes), default=0)
     for node in record.nodes:
-        taken = duration(node.ended - node.began) if node.ended is not None and node.began is not None else ""
+        taken = ""
+        if node.began is not None and node.ended is not None:
+            taken = duration(record.spent(node.began, node.ended))
         phase = "Cut off" if record.interrupted and node.phase == "Running" else node.phase
         found.append(f"  {node.name:<{width}}  {phase:<9}  {taken}".rstrip())
     found += [*_training(record, now), *_results(record)]

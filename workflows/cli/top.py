@@ -87,7 +87,7 @@ class Row:
             round(record.goodput.ratio, 4) if record.goodput else None,
             None if record.started is None else rfc3339(record.started),
             None if record.ended is None else rfc3339(record.ended),
-            None if record.started is None or until is None else round(max(0.0, until - record.started), 3),
+            None if record.started is None or until is None else round(record.spent(record.started, until), 3),
             None if record.silent_since is None else rfc3339(record.silent_since),
         )
         return dict(zip(_FACTS, values, strict=True))

@@ -9,6 +9,7 @@ from pathlib import Path
 from argosy.steps.record.remedy import FROM_PYTHON
 from argosy.workflows.cli.last_words import last_words
 from argosy.workflows.cli.run_folder import RunFolder
+from argosy.workflows.cli.written import write_whole
 from argosy.workflows.engine.api import RunOptions, run
 
 
@@ -25,11 +26,11 @@ def main() -> None:
         command=FROM_PYTHON,
     )
     state = run(yaml, options)
-    from argosy.workflows.report.page import write
+    from argosy.workflows.report.page import render
 
     folder = RunFolder(state.run_dir, state_dir)
     record = folder.record()
-    write(record, folder.report, last_words(folder, record))
+    write_whole(folder.report, render(record, last_words(folder, record)).encode())
 
 
 if __name__ == "__main__":

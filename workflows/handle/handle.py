@@ -13,6 +13,7 @@ from argosy.steps.record.building import prefix_of
 from argosy.steps.record.story import ending, failed_step
 from argosy.steps.record.summary import summary
 from argosy.workflows.cli.run_folder import ENDED, RunFolder, known_run, latest_names
+from argosy.workflows.handle.words import in_python
 
 if TYPE_CHECKING:
     from argosy.steps.record.facts import RunRecord
@@ -124,6 +125,7 @@ class Handle:
             raise _failure(self.name, record)
         return self.phase
 
+    @in_python()
     def logs(self, *, rank: int | None = None, tail: int | None = None, follow: bool = False) -> Iterator[str]:
         """Lines that pods and ranks wrote, with ``follow`` as they come.
 
@@ -142,6 +144,7 @@ class Handle:
                 raise InputError(f"{name} = {number!r}: a whole number from 0 on is needed")
         return (str(each["text"]) for each in records(self._run, follow, rank, None, tail))
 
+    @in_python()
     def checkpoints(self) -> list[SavedCheckpoint]:
         """Those that are there, newest first.
 
@@ -155,6 +158,7 @@ class Handle:
             if each.state != "pruned"
         ]
 
+    @in_python()
     def get_checkpoint(self, folder: str | Path, checkpoint: int | str | None = None) -> list[Path]:
         """The files of a checkpoint (a step or the beginning of a digest; None: a resume's), each verified.
 
@@ -167,12 +171,14 @@ class Handle:
         _, files = fetch(self._checkpointed(), named, Path(folder))
         return [Path(folder) / name for name in files]
 
+    @in_python()
     def stop(self) -> str:
         """Stop it, as ``argosy stop`` does, and say how that went."""
         from argosy.workflows.cli.stop import stop
 
         return stop(self._run)[1]
 
+    @in_python()
     def report(self, path: str | Path | None = None) -> Path:
         """Write the HTML report as the run stands now; None: beside its logs."""
         from argosy.workflows.cli.report import write_report
@@ -205,6 +211,7 @@ def _failure(name: str, record: RunRecord) -> RunFailed:
     return RunFailed(f"{name}: {record.phase}: {ending(last)}{quote}", last.cause or "")
 
 
+@in_python()
 def find(name: str | None = None, *, namespace: str = "", state_dir: str | Path = ".argosy") -> Handle:
     """A run that was started before: by its workflow's name, run id or uri; None: the one started last.
 

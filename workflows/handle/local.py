@@ -16,7 +16,8 @@ from argosy.workflows.cli.code_difference import starting_anew
 from argosy.workflows.cli.output import say
 from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.source import push_code
-from argosy.workflows.cli.starting import check_faults, check_gpus, check_not_running, check_state_dir, read_parameters
+from argosy.workflows.cli.starting import check_faults, check_gpus, check_not_running, read_parameters
+from argosy.workflows.cli.state_dir import check_state_dir
 from argosy.workflows.engine.api import RunOptions, check, latest_unfinished
 from argosy.workflows.engine.document import new_name
 from argosy.workflows.handle.handle import Handle
@@ -41,7 +42,7 @@ def start(source: Source, given: dict[str, str], inject: tuple[str, ...], new: b
     check(source.yaml, RunOptions(state_dir=state_dir, parameters=parameters))
     check_not_running(source, parameters, state_dir)
     check_gpus(source)
-    check_state_dir(state_dir)
+    check_state_dir(state_dir, source)
     push_code(source, state_dir)
     interrupted = None if new else latest_unfinished(state_dir, source.sha256, parameters)
     if not new and interrupted is None and "run-id" not in given and (told := starting_anew(source, state_dir)):

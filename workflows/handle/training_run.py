@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic.fields import FieldInfo
 
+from argosy.workflows.handle.words import in_python
 from argosy.workflows.spec.run import TrainingRun as Description
 from argosy.workflows.spec.table import Table
 
@@ -42,6 +43,7 @@ class TrainingRun(Description):
         """
         return self._source(folder, "WorkflowTemplate" if template else "Workflow").yaml
 
+    @in_python()
     def run(
         self,
         folder: str | Path = ".",
@@ -78,6 +80,7 @@ class TrainingRun(Description):
         faults = (inject,) if isinstance(inject, str) else tuple(inject)
         return start(described._source(folder), dict(parameters or {}), faults, new, Path(state_dir).absolute())
 
+    @in_python()
     def submit(
         self,
         folder: str | Path = ".",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -99,20 +97,6 @@ def render(record: RunRecord, words: LastWords | None = None) -> str:
     )
 
 
-def write(record: RunRecord, path: Path, words: LastWords | None = None) -> Path:
-    """Write the page, atomically; a reader sees the old page or the new one."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        with part.open("w", encoding="utf-8") as page:
-            page.write(render(record, words))
-            page.flush()
-            os.fsync(page.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
-
-
 @cache
 def _template() -> Template:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -133,7 +117,7 @@ def _wall(record: RunRecord) -> float | None:
     """Seconds until the end, or until what was heard last of a run that goes on or was stopped."""
     told = [each.points[-1].time for each in record.restarts if each.points]
     until = record.ended or record.train_ended or max(told, default=None)
-    return max(0.0, until - record.started) if until is not None and record.started is not None else None
+    return record.spent(record.started, until) if until is not None and record.started is not None else None
 
 
 def _attempts(record: RunRecord) -> list[AttemptRow]:

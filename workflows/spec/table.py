@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from argosy.steps.contract.errors import InputError
-from argosy.workflows.spec.refusal import as_input_error
+from argosy.workflows.spec.refusal import as_input_error, shown
 
 
 class Table(BaseModel):
@@ -28,6 +29,15 @@ class Table(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise as_input_error(error, type(self)) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise InputError(
+            f"{name} = {shown(value)}: a description does not change; make another: run.model_copy(update={{...}})"
+        )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Another one, checked like the first; pydantic's own would take any value."""
+        return type(self)(**{**self.model_dump(exclude_unset=True), **(update or {})})
 
     def __hash__(self) -> int:
         # Tables hold dicts, of which pydantic's own would say that they are unhashable; equal ones may differ in order.

@@ -25,7 +25,8 @@ from argosy.workflows.cli.options import as_json, ranks, state_dir
 from argosy.workflows.cli.output import emit, next_commands, say, typed
 from argosy.workflows.cli.run_folder import ENDED, RunFolder
 from argosy.workflows.cli.source import Source, compiled, is_toml, push_code, read_bytes, with_ranks
-from argosy.workflows.cli.starting import check_faults, check_gpus, check_state_dir
+from argosy.workflows.cli.starting import check_faults, check_gpus
+from argosy.workflows.cli.state_dir import check_state_dir
 from argosy.workflows.cli.written import write_whole
 
 MOST = 1000
@@ -125,7 +126,7 @@ def command(
     source = _described(file, ranks)
     check_faults(source, [Injection(kind, 0, None, 1, 1) for kind in kinds if kind == "exit"])
     check_gpus(source)
-    check_state_dir(state_dir)
+    check_state_dir(state_dir, source)
     push_code(source, state_dir)
     chaos = _series(source, state_dir, seed, as_json)
     try:

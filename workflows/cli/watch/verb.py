@@ -22,7 +22,8 @@ from argosy.workflows.cli.options import as_json, place_or_here, state_dir
 from argosy.workflows.cli.output import say
 from argosy.workflows.cli.run_folder import mounted
 from argosy.workflows.cli.source import Source, from_toml, is_toml, push_code
-from argosy.workflows.cli.starting import check_gpus, check_state_dir
+from argosy.workflows.cli.starting import check_gpus
+from argosy.workflows.cli.state_dir import check_state_dir
 from argosy.workflows.cli.watch.local_runs import LocalRuns
 from argosy.workflows.cli.watch.sources import SECRET, Queue, Webhook, open_queue
 from argosy.workflows.cli.written import write_whole
@@ -71,7 +72,7 @@ def command(file: Path, once: bool, listen: str, place: ClusterPlace, as_json: b
 
 @contextmanager
 def _alone(source: Source, state_dir: Path) -> Iterator[None]:
-    check_state_dir(state_dir)
+    check_state_dir(state_dir, source)
     path = state_dir / "watch" / source.run_name / "watch.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
