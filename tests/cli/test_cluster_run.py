@@ -190,7 +190,7 @@ def test_one_that_was_stopped_while_it_waited_for_a_lock_is_no_success(argosy, t
         with serving(FakeApi(queued), tmp_path) as kubeconfig:
             _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
         assert f": {phase}, " in out
-    assert "It was stopped before it began" in out
+    assert "It was stopped at the step admit." in out
 
 
 class Kept(FakeApi):

@@ -55,7 +55,7 @@ def _held(workflow: Mapping[str, Any]) -> str:
     spec, metadata, status = (_map(workflow, each) for each in ("spec", "metadata", "status"))
     told = text(spec, "shutdown")
     if status.get("finishedAt"):
-        return "It was stopped before it began" if _unbegun(workflow) else ""
+        return ""
     age = time.time() - (moment(metadata, "creationTimestamp") or time.time())
     if not text(status, "phase") and age > UNNOTICED_SECONDS:
         namespace = text(metadata, "namespace")
