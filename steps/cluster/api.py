@@ -25,6 +25,7 @@ _RETRIED = (429, 500, 502, 503, 504)
 UNHOOKED = "failed calling webhook"
 """How the API server says that one which has to be asked is down; it has answered itself."""
 _WEBHOOK, _SERVER = ("a webhook of the cluster", Cause.CONFIG_OR_RBAC), ("the Kubernetes API", Cause.UNKNOWN)
+_NAME = re.compile(r"(?<=/namespaces/)([^/]+/[^/]+)/.*")
 NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 NOT_ALLOWED = re.compile(r'cannot \S+ resource "([^"]*)"')
 """How an authorizer refuses. Admission has the same 403 for what it does not want: a quota, a policy, Pod Security."""
@@ -50,6 +51,10 @@ class ApiSilent(StepError):
     """No answer for as long as one was waited for."""
 
 
+class ApiRevoked(StepError):
+    """Refused for as long as it was asked for, and was allowed before."""
+
+
 class Api:
     """One namespace of one cluster; may be used from several threads."""
 
@@ -60,6 +65,8 @@ class Api:
         self.patience = patience
         self._told = set[str]()
         """Why it does not answer, as it was told since it last did: who follows a run asks twice a second."""
+        self._allowed = set[tuple[str, str]]()
+        """Methods and paths, without names, that were answered."""
 
     @property
     def server(self) -> str:
@@ -170,33 +177,35 @@ class Api:
         accept: str = "application/json",
     ) -> dict[str, Any]:
         patience = self.patience if patience is None else patience
-        began, pause, told = time.monotonic(), 0.25, set[str]()
+        began, pause, told, right = time.monotonic(), 0.25, set[str](), (method, _NAME.sub(r"\1/", path))
+        end: StepError
+        passes = right in self._allowed
         while True:
             try:
                 response = self._once(method, path, query or {}, body, content, READ_SECONDS, accept)
                 record: dict[str, Any] = json.loads(response.read())
                 self._told.clear()
+                self._allowed.add(right)
                 return record
             except (ApiAway, ValueError) as error:
-                waited, (who, cause) = time.monotonic() - began, _WEBHOOK if UNHOOKED in str(error) else _SERVER
-                if waited + pause > patience:
-                    text = f"{who} did not answer for {patience:g} s: {method} {path}: {error}"
-                    raise ApiSilent(cause, text, quote=str(error), code=ExitCode.TRANSIENT) from error
-                if waited + pause > TELLING_SECONDS and (why := str(error)) not in self._told | told:
-                    self._told.add(why)
-                    told.add(why)  # another thread's answered call forgets
-                    text = f"{who} does not answer; asked again for {patience - waited:.0f} s: {method} {path}: {why}"
-                    print(f"argosy: {text}", file=sys.stderr, flush=True)
-                time.sleep(pause)
-                pause = min(pause * 2, 5.0)
+                end, passes = _silence(error, f"{method} {path}", patience), True
             except ApiError as error:
-                if error.status in (401, 403) and error.reason in ("Unauthorized", "Forbidden"):
-                    if _used_up(str(error)):
-                        raise StepError(
-                            Cause.UNSCHEDULABLE, f"{error}", quote=str(error), code=ExitCode.TRANSIENT
-                        ) from error
-                    raise StepError(Cause.CONFIG_OR_RBAC, f"{error}", quote=str(error)) from error
-                raise
+                # A server that has just started knows no role yet, and refuses everybody for a moment.
+                if not passes or not (error.status == 401 or NOT_ALLOWED.search(str(error))):
+                    raise _refused(error) from error
+                end = ApiRevoked(Cause.CONFIG_OR_RBAC, str(error), quote=str(error))
+            waited = time.monotonic() - began
+            if waited + pause > patience:
+                raise end
+            if waited + pause > TELLING_SECONDS and end.quote not in self._told | told:
+                self._told.add(end.quote)
+                told.add(end.quote)  # another thread's answered call forgets
+                who = _WEBHOOK[0] if UNHOOKED in end.quote else _SERVER[0]
+                how = "refuses what it allowed" if isinstance(end, ApiRevoked) else "does not answer"
+                text = f"{who} {how}; asked again for {patience - waited:.0f} s: {method} {path}: {end.quote}"
+                print(f"argosy: {text}", file=sys.stderr, flush=True)
+            time.sleep(pause)
+            pause = min(pause * 2, 5.0)
 
     def _once(
         self,
@@ -228,6 +237,23 @@ class Api:
         if response.status >= 400:
             raise _refusal(response, path)
         return response
+
+
+def _silence(error: Exception, what: str, patience: float) -> ApiSilent:
+    """What is raised when nothing else came for so long."""
+    who, cause = _WEBHOOK if UNHOOKED in str(error) else _SERVER
+    return ApiSilent(
+        cause, f"{who} did not answer for {patience:g} s: {what}: {error}", quote=str(error), code=ExitCode.TRANSIENT
+    )
+
+
+def _refused(error: ApiError) -> Exception:
+    """As a step ends with it, where it is a matter of rights, of admission or of a quota."""
+    if error.status not in (401, 403) or error.reason not in ("Unauthorized", "Forbidden"):
+        return error
+    if _used_up(str(error)):
+        return StepError(Cause.UNSCHEDULABLE, f"{error}", quote=str(error), code=ExitCode.TRANSIENT)
+    return StepError(Cause.CONFIG_OR_RBAC, f"{error}", quote=str(error))
 
 
 def _away(error: Exception) -> Exception:

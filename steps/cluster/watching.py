@@ -30,6 +30,8 @@ _LONGEST_PAUSE = 10.0
 _SHORT_SECONDS = 1.0
 """A watch that ends so soon, and told nothing, is one that a proxy does not let through: the next one waits."""
 _COMPLAIN_SECONDS = 60.0
+_STARTING_SECONDS = 10.0
+"""So long a server that has just started may refuse everybody: it knows no role and no account yet."""
 
 Changed = Callable[[], None]
 
@@ -56,10 +58,17 @@ class Watched:
         Raises:
             StepError: the kind is not there, its list is forbidden, or the server stays away.
         """
-        try:
-            self._list(patience=120.0)
-        except ApiError as error:
-            raise StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)) from error
+        deadline = time.monotonic() + _STARTING_SECONDS
+        while True:
+            try:
+                self._list(patience=120.0)
+                break
+            except ApiError as error:
+                raise StepError(Cause.CONFIG_OR_RBAC, str(error), quote=str(error)) from error
+            except StepError as error:
+                if error.cause != Cause.CONFIG_OR_RBAC or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
         self._thread.start()
 
     def stop(self) -> None:

@@ -139,7 +139,9 @@ class _Init:
         own = os.getpid(), str(self.spec["token_name"]), str(self.spec["token"])
         unseen = 0
         while self._reap() and unseen < _LOOKS:
-            killed = processes.kill_all(lambda: processes.descendants(*own))
+            killed = processes.end_all(lambda: processes.descendants(*own))
+            if killed is None:
+                break
             unseen = 0 if killed else unseen + 1
             if unseen and processes.is_above_another(*own):
                 break

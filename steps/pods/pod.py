@@ -104,9 +104,9 @@ class Pod:
                 processes.send(record["main"], number)
 
     def kill(self) -> PodEnding:
-        """SIGKILL the whole tree, as a node's power cut would; returns when nothing of it is left."""
+        """SIGKILL the whole tree, as a node's power cut would; returns when nothing of it is left that can be ended."""
         if self._ending is None:
-            processes.kill_all(self._tree)
+            processes.end_all(self._tree)
         ending = self.poll()
         assert ending is not None
         return ending
@@ -132,7 +132,7 @@ class Pod:
         return None
 
     def _lost(self) -> PodEnding:
-        processes.kill_all(lambda: processes.carrying(names.POD_TOKEN, self._token, whole=True))
+        processes.end_all(lambda: processes.carrying(names.POD_TOKEN, self._token, whole=True))
         return PodEnding(None, int(signal.SIGKILL), time.time(), lost=True)
 
     def _close(self) -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from argosy.steps.cluster.api import PATIENCE_SECONDS, ApiSilent
+from argosy.steps.cluster.api import PATIENCE_SECONDS, ApiRevoked, ApiSilent
 from argosy.steps.contract import env as names
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Report
@@ -93,7 +93,7 @@ class Context:
 
     def create(self, gang: SupervisedGang) -> None:
         """Have the host make the gang, or what is missing of it; a quota that others use up is waited for, and for a
-        while a webhook, or a server, that does not answer.
+        while a webhook, or a server, that does not answer, or that refuses what it allowed.
 
         Raises:
             Stopped: SIGTERM arrived meanwhile.
@@ -105,8 +105,8 @@ class Context:
                 return self.host.create(*self.described(gang))
             except StepError as error:
                 quota = (error.cause, error.code) == (Cause.UNSCHEDULABLE, ExitCode.TRANSIENT)
-                silent = isinstance(error, ApiSilent) and time.monotonic() - began < PATIENCE_SECONDS
-                if not quota and not silent:
+                passes = isinstance(error, (ApiSilent, ApiRevoked)) and time.monotonic() - began < PATIENCE_SECONDS
+                if not quota and not passes:
                     raise
                 if not told:
                     print(f"argosy: gang {gang.name} waits: {error}", file=sys.stderr, flush=True)

@@ -175,6 +175,24 @@ def test_one_that_is_suspended_and_was_told_to_end_needs_both_words(argosy, tmp_
         assert said in out
 
 
+def test_one_that_was_stopped_while_it_waited_for_a_lock_is_no_success(argosy, tmp_path, no_keys) -> None:
+    """Argo 4.0.7 calls it Succeeded, with a root that failed: who followed it was told that it had trained (0)."""
+    root = {"id": "w-1", "name": "w-1", "displayName": "w-1", "type": "DAG", "phase": "Failed"}
+    admit = {
+        **NODES["3"],
+        "displayName": "admit",
+        "phase": "Failed",
+        "message": "workflow shutdown with strategy: Terminate",
+    }
+    queued = workflow(nodes={"w-1": root, "3": admit}, phase="Succeeded")
+    for shutdown, phase in (({}, "Succeeded"), ({"shutdown": "Terminate"}, "Failed")):
+        queued["spec"] |= shutdown
+        with serving(FakeApi(queued), tmp_path) as kubeconfig:
+            _, out, _ = argosy("status", "w-1", "--kubeconfig", str(kubeconfig))
+        assert f": {phase}, " in out
+    assert "It was stopped at the step admit." in out
+
+
 class Kept(FakeApi):
     """It keeps what is written."""
 

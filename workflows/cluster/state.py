@@ -39,7 +39,7 @@ def state_of(workflow: Mapping[str, Any]) -> dict[str, Any]:
         "parameters": parameters,
         # Another workflow began the run that a run-id names.
         "taken_up": moment(metadata, "creationTimestamp") if parameters.get("run-id") else None,
-        "phase": text(status, "phase"),
+        "phase": "Failed" if _unbegun(workflow) else text(status, "phase"),
         "message": text(status, "message") or _held(workflow),
         "progress": text(status, "progress"),
         "started": moment(status, "startedAt"),
@@ -66,6 +66,15 @@ def _held(workflow: Mapping[str, Any]) -> str:
     if told:
         return f"Argo was told to end it (shutdown: {told}), and it is suspended: it ends once it is resumed: {resume}"
     return f"The Workflow is suspended, no further step begins: {resume}"
+
+
+def _unbegun(workflow: Mapping[str, Any]) -> bool:
+    """Argo calls it a success that a Workflow is terminated which waits for a mutex or a semaphore (4.0.7)."""
+    status = _map(workflow, "status")
+    if text(status, "phase") != "Succeeded" or not text(_map(workflow, "spec"), "shutdown"):
+        return False
+    root = text(_map(workflow, "metadata"), "name")
+    return not any(text(each, "name") == root and text(each, "phase") == "Succeeded" for each in _nodes(status))
 
 
 def _unmade(node: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
