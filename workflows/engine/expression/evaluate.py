@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lark import Token, Tree
 
 from argosy.workflows.engine.expression.functions import FUNCTIONS, refuse_path
+from argosy.workflows.engine.expression.literals import unquote
+from argosy.workflows.engine.expression.operators import COMPARE, arithmetic, ordered
 from argosy.workflows.engine.expression.parser import ExpressionError, parse
 from argosy.workflows.engine.expression.predicates import PREDICATES, refuse_call
 from argosy.workflows.engine.gotext import plain_text
-
-_ESCAPE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
@@ -84,78 +82,6 @@ def _path(tree: Tree[Any]) -> str:
     return ""
 
 
-def unquote(literal: str) -> str:
-    """The text of a quoted literal."""
-    if literal[0] == "`":
-        return literal[1:-1]
-    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescape, literal[1:-1])
-
-
-def _unescape(match: re.Match[str]) -> str:
-    code = match[1]
-    return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPE.get(code, code)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _equal(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) != isinstance(right, bool):
-        return False
-    return bool(left == right)
-
-
-def _ordered(symbol: str, left: Any, right: Any) -> bool:
-    if not (_is_number(left) and _is_number(right)) and not (isinstance(left, str) and isinstance(right, str)):
-        raise ExpressionError(f"invalid operation: {plain_text(left)} {symbol} {plain_text(right)}")
-    return bool({"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[symbol](left, right))
-
-
-def _matches(text: Any, pattern: Any) -> bool:
-    try:
-        return re.search(str(pattern), str(text)) is not None
-    except re.error as error:
-        raise ExpressionError(f"error parsing regexp {pattern!r}: {error}") from None
-
-
-def _within(item: Any, container: Any) -> bool:
-    if container is None:
-        return False
-    if isinstance(container, Mapping):
-        return item in container
-    if isinstance(container, list):
-        return any(_equal(item, each) for each in container)
-    raise ExpressionError(f"operator 'in' not defined on {plain_text(container)}")
-
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
-    "in": _within,
-    "matches": _matches,
-    "contains": lambda text, part: str(part) in str(text),
-    "startsWith": lambda text, part: str(text).startswith(str(part)),
-    "endsWith": lambda text, part: str(text).endswith(str(part)),
-}
-
-
-def _arithmetic(symbol: str, left: Any, right: Any) -> Any:
-    if symbol == "+" and isinstance(left, str) and isinstance(right, str):
-        return left + right
-    if not (_is_number(left) and _is_number(right)):
-        raise ExpressionError(f"invalid operation: {plain_text(left)} {symbol} {plain_text(right)}")
-    if symbol in "/%" and right == 0:
-        raise ExpressionError("integer divide by zero")
-    if symbol == "/":
-        return float(left) / float(right)
-    if symbol == "%":
-        return left - right * int(left / right)
-    if symbol in ("**", "^"):
-        return float(left) ** float(right)
-    return {"+": operator.add, "-": operator.sub, "*": operator.mul}[symbol](left, right)
-
-
 class _Evaluator:
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
@@ -184,17 +110,17 @@ class _Evaluator:
 
     def _compare(self, left: Any, symbol: Token, right: Any) -> bool:
         first, second = self.value(left), self.value(right)
-        found = _COMPARE.get(str(symbol))
-        return found(first, second) if found else _ordered(str(symbol), first, second)
+        found = COMPARE.get(str(symbol))
+        return found(first, second) if found else ordered(str(symbol), first, second)
 
     def _compare_not(self, left: Any, symbol: Token, right: Any) -> bool:
         return not self._compare(left, symbol, right)
 
     def _arithmetic(self, left: Any, symbol: Token, right: Any) -> Any:
-        return _arithmetic(str(symbol), self.value(left), self.value(right))
+        return arithmetic(str(symbol), self.value(left), self.value(right))
 
     def _signed(self, symbol: Token, operand: Any) -> Any:
-        return _arithmetic(str(symbol), 0, self.value(operand))
+        return arithmetic(str(symbol), 0, self.value(operand))
 
     def _negate(self, operand: Any) -> bool:
         return not self._boolean(operand)
