@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.workflows.engine import schema
-from argosy.workflows.engine.expression.functions import FUNCTIONS
+from argosy.workflows.engine.expression.functions import NAMES
 from argosy.workflows.engine.expression.predicates import PREDICATES
 from argosy.workflows.engine.schema import Ignore, Refuse
 from argosy.workflows.engine.validation.decoding import argo_version, fields_of
@@ -90,7 +90,7 @@ def page() -> str:
     return (
         HEAD
         + "".join(_row(*row) for row in ROWS)
-        + RULES.replace("FUNCTIONS", _listed(FUNCTIONS)).replace("PREDICATES", _listed(PREDICATES))
+        + RULES.replace("FUNCTIONS", _listed(NAMES)).replace("PREDICATES", _listed(PREDICATES))
     )
 
 

@@ -16,6 +16,8 @@ REFUSED = {
     "container-set": "containerSet", "daemon": "daemon", "daemon-dag": "daemon",
     "expression-jsonpath-filter": "jsonpath", "inline-in-a-template-ref-twice": "inline",
     "named-hooks": "hooks.done",
+    "expression-pattern-of-another-language": "error parsing regexp", "expression-wrong-escape": "invalid char escape",
+    **dict.fromkeys(("expression-of-a-tag", "expression-of-a-tag-in-a-step"), "unexpected character"),
     "suspend-fraction": "suspend.duration",
     **dict.fromkeys(("set-fails", "set-of-a-step", "set-main-fails", "set-retried", "set-in-a-retry"), "containerSet"),
     **dict.fromkeys(("daemon-answers", "daemon-then-failure", "daemon-last"), "daemon"),

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argosy.workflows.engine.depends import DEFAULT_RESULTS, holds, parse_depends, tasks_of
+from argosy.workflows.engine.expression import patterns
 from argosy.workflows.engine.expression.evaluate import evaluate
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import any_string, duration_seconds, fnv32a, json_text
@@ -77,7 +78,7 @@ def test_any_text_survives_substitution_and_never_crashes_a_parser(text: str) ->
     try:
         assert Substitution({"x": text}).tree({"k": ["<{{x}}>"]}) == {"k": [f"<{text}>"]}
     except ExpressionError:
-        assert any(unicodedata.category(each) == "Cc" for each in text)
+        assert any(unicodedata.category(each) == "Cc" or (each > "\uffff" and not each.isprintable()) for each in text)
     for parse in (lambda: should_execute(text), lambda: parse_depends(text), lambda: evaluate(text, {})):
         with contextlib.suppress(ExpressionError):
             parse()
@@ -86,7 +87,7 @@ def test_any_text_survives_substitution_and_never_crashes_a_parser(text: str) ->
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1 + 2 * 3 - 4 / 2", 5.0), ("'a' + \"b\" + `c`", "abc"), ("nil ?? 3", 3), ("x?.y?.z", None),
+        ("1 + 2 * 3 - 4 / 2", 5.0), ("'a' + \"b\" + `c`", "abc"), ("nil ?? 3", 3), ("m?.y?.z", None),
         ("m['a-b']", 1), ("m.missing == nil", True), ("[1, 2][1]", 2), ("{a: 1}.a", 1), ("len('abc')", 3),
         ("'abc' matches '^a.c$'", True), ("not (1 == 1.0)", False), ("string(3) == '3'", True), ("7 % 4", 3),
         ("jsonpath('{\"a\": [1, {\"b\": 2}]}', '$.a[1].b')", 2), ("asFloat('1.5') * 2", 3.0), ("toJson({b: [1]})", '{"b":[1]}'),
@@ -210,6 +211,43 @@ def test_conditions_know_times_and_bits(when: str, holds: bool) -> None:
 )  # fmt: skip
 def test_predicates_and_sprig(text: str, value: Any) -> None:
     assert evaluate(text, {}) == value
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("a$", "a\n", False), ("(?m)a$", "a\nb", True), (r"^\w$", "é", False), (r"^\s$", "\v", False),
+        ("[[:alpha:]]", "x", True), (r"x\z", "x", True), (r"\Qa.b\E", "axb", False), ("a{,2}", "aa", False),
+        (r"(?i)\x{41}", "a", True), ("[a&&b]", "&", True), ("^*", "", True), ("(?<n>x)|y", "y", True),
+    ],
+)  # fmt: skip
+def test_patterns_are_gos(pattern: str, text: str, found: bool) -> None:
+    assert patterns.search(pattern, text) is found
+
+
+@pytest.mark.parametrize("pattern", ["a(?=b)", r"(a)\1", "a++", "a**", r"\pL", r"\Z", "[]", "x{2000}", "[[:^digit:]]"])
+def test_patterns_that_only_one_language_has_are_refused(pattern: str) -> None:
+    with pytest.raises(ExpressionError, match="error parsing regexp"):
+        patterns.search(pattern, "a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t == 1", "t in [1]", "true || t", "'1' == 1", "[1] == 1", "t.x", "len(t) == '1'", "filter([1], # == 'a')",
+        "nope ?? 1", "7.5 % 2", "upper(5)", "join([1], '')", "m.none contains 'a'", "upper(m.none)", "asFloat(' 1')",
+        "9223372036854775808", "'\\q'", "fromJSON('NaN')", "fromJSON('1e400')", "jsonpath('\"s\"', '$[0]')",
+        "fromJSON('[7]')[0] % 2", f"fromJSON('{'[' * 100000}')", "split('abc')", "count([true])",
+    ],
+)  # fmt: skip
+def test_what_go_does_not_compile_or_evaluate_is_an_error(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        evaluate(text, {"t": "1", "m": {}})
+
+
+def test_an_expression_that_is_nested_too_deep_is_an_error() -> None:
+    with pytest.raises(ExpressionError, match="nested too deep"):
+        evaluate("(" * 20000 + "!" * 20000 + "true" + ")" * 20000, {})
 
 
 def test_json_may_have_pairs_of_escapes() -> None:

@@ -111,7 +111,7 @@ def test_loops_are_named_and_collected_in_order(run_workflow: Callable[..., Any]
             - name: p
               template: say
               withParam: "{{steps.yy.outputs.parameters.said}}"
-              when: "'{{item}}' != foo"
+              when: "{{=toJson(item) != '\\"foo\\"'}}"
               arguments: {parameters: [{name: text, value: "{{item}}"}]}
         """
     )

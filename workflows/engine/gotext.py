@@ -7,34 +7,69 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NoReturn
 
 _DURATION_UNIT = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|ms|s|m|h)")
+
+
+_BREAKS_JSON = re.compile(r"[\x00-\x07\x0b\x0e-\x1f\x7f]")
+_RARE = re.compile(r"[\U00010000-\U0010ffff]")
+"""Where Go takes one for no letter that can be printed, it writes ``\\U`` and eight digits, which no JSON has."""
+
+
+def breaks_json(text: str) -> bool:
+    """Whether a value makes invalid JSON of the template that it is put into."""
+    return _BREAKS_JSON.search(text) is not None or any(not mark.isprintable() for mark in _RARE.findall(text))
 
 
 def float_text(value: float) -> str:
     """``strconv.FormatFloat(value, 'f', -1, 64)``: shortest digits, never an exponent."""
     if math.isinf(value) or math.isnan(value):
         return {math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
-    if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
-    return format(Decimal(repr(value)), "f")
+    return format(Decimal(repr(value)), "f").removesuffix(".0")
+
+
+def _exponential(value: float) -> str:
+    """With an exponent, at least two digits of it."""
+    digits = Decimal(repr(value))
+    mantissa, _, exponent = f"{digits.normalize():e}".partition("e")
+    return f"{mantissa}e{exponent[0]}{exponent[1:].rjust(2, '0')}"
 
 
 def _json_number(value: float) -> str:
-    if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
-    return repr(value)
+    """As ``json.Marshal`` writes a float64.
+
+    Raises:
+        ValueError: no JSON has it.
+    """
+    if math.isinf(value) or math.isnan(value):
+        raise ValueError(f"json: unsupported value: {float_text(value)}")
+    if value and not 1e-6 <= abs(value) < 1e21:
+        return re.sub(r"e-0(.)$", r"e-\1", _exponential(value))
+    return float_text(value)
 
 
-def json_text(value: Any) -> str:
-    """``json.Marshal``: compact, keys sorted, ``<>&`` escaped."""
+def printed_float(value: float) -> str:
+    """``fmt.Sprint`` of a float64."""
+    plain = value == 0 or math.isinf(value) or math.isnan(value) or 1e-4 <= abs(value) < 1e6
+    return float_text(value) if plain else _exponential(value)
+
+
+def json_text(value: Any, line: str = "") -> str:
+    """``json.Marshal``: compact, keys sorted, ``<>&`` escaped. ``line`` begins each line, as in MarshalIndent.
+
+    Raises:
+        ValueError: a number that no JSON has.
+    """
+    below = line and f"{line}  "
     if isinstance(value, Mapping):
-        inner = ",".join(f"{json_text(str(key))}:{json_text(value[key])}" for key in sorted(value))
-        return "{" + inner + "}"
+        colon = ": " if line else ":"
+        return _json_listed(
+            "{}", [json_text(str(key)) + colon + json_text(value[key], below) for key in sorted(value)], line
+        )
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ",".join(json_text(item) for item in value) + "]"
+        return _json_listed("[]", [json_text(item, below) for item in value], line)
     if isinstance(value, float):
         return _json_number(value)
     text = json.dumps(value, ensure_ascii=False)
@@ -44,6 +79,36 @@ def json_text(value: Any) -> str:
     return text
 
 
+def no_constant(text: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python takes for JSON."""
+    raise ValueError(f"invalid character {text[:1]!r} looking for beginning of value")
+
+
+def from_json(text: str) -> Any:
+    """The value in ``text`` as Go has it where it knows no type: every number is a float64.
+
+    Raises:
+        ValueError: not JSON, or a number that is too big.
+    """
+    try:
+        return json.loads(text, parse_int=_float, parse_float=_float, parse_constant=no_constant)
+    except RecursionError:
+        raise ValueError("exceeded max depth") from None
+
+
+def _float(text: str) -> float:
+    found = float(text)
+    if math.isinf(found):
+        raise ValueError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return found
+
+
+def _json_listed(brackets: str, items: list[str], line: str) -> str:
+    if not line or not items:
+        return brackets[0] + ",".join(items) + brackets[1]
+    return f"{brackets[0]}{line}  " + f",{line}  ".join(items) + f"{line}{brackets[1]}"
+
+
 def plain_text(value: Any) -> str:
     """``fmt.Sprintf("%v", value)`` for JSON values."""
     if value is None:
@@ -51,7 +116,7 @@ def plain_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return float_text(value)
+        return printed_float(value)
     if isinstance(value, Mapping):
         return "map[" + " ".join(f"{key}:{plain_text(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, Sequence) and not isinstance(value, str):

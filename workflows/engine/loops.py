@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from argosy.workflows.engine import rawjson, sequence
@@ -78,7 +79,7 @@ def _label(item: str) -> str:
 
 def _names(item: str) -> dict[str, str]:
     if item[:1] == '"':
-        return {"item": str(json.loads(item))}
+        return {"item": re.sub("[\ud800-\udfff]", "\ufffd", str(json.loads(item)))}
     if item[:1] != "{":
         return {"item": item}
     inner = rawjson.members(item)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NoReturn
 
 from argosy.workflows.engine.expression.parser import ExpressionError
+from argosy.workflows.engine.gotext import no_constant
 
 _SPACE_OR_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\s+', re.DOTALL)
 _ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
-def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"invalid character {text[:1]!r} looking for beginning of value")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
 def compact(text: str) -> str:

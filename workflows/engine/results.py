@@ -95,13 +95,9 @@ def _artifact(artifact: Mapping[str, Any], scope: Scope) -> dict[str, Any] | Non
 
 
 def _chosen(text: str, scope: Scope) -> Any:
-    from argosy.workflows.engine.expression.evaluate import evaluate, identifiers
+    from argosy.workflows.engine.expression.evaluate import evaluate
 
-    env = nested({**scope.values, **{name: _Artifact(source) for name, source in scope.artifacts.items()}})
-    for name in identifiers(text):
-        if name.partition(".")[0] not in env:
-            raise ExpressionError(f"unknown name {name.partition('.')[0]}")
-    return evaluate(text, env)
+    return evaluate(text, nested({**scope.values, **{name: _Artifact(each) for name, each in scope.artifacts.items()}}))
 
 
 def _parameter(parameter: Mapping[str, Any], scope: Scope) -> str:

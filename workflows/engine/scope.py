@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from typing import Any
 
 from argosy.workflows.engine import rawjson
 from argosy.workflows.engine.artifacts import SOURCES
-from argosy.workflows.engine.gotext import json_text, rfc3339
+from argosy.workflows.engine.gotext import from_json, json_text, rfc3339
 from argosy.workflows.engine.node import SUCCEEDED, NodeState
 
 
@@ -98,7 +97,7 @@ def _decoded(values: list[str]) -> list[Any]:
     decoded = []
     for value in values:
         try:
-            found = json.loads(value)
+            found = from_json(value)
         except ValueError:
             return list(values)
         if not isinstance(found, dict | list):

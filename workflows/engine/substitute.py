@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy.workflows.engine.expression.parser import ExpressionError
-from argosy.workflows.engine.gotext import json_text
+from argosy.workflows.engine.gotext import breaks_json, json_text
 
 _TAG = re.compile(r"\{\{((?:(?!\{\{).)*?)\}\}", re.DOTALL)
 STEPS_AND_TASKS = re.compile(r"(tasks|steps)(\.|$)")
@@ -21,7 +21,6 @@ EVERYTHING = re.compile("")
 _LATE = ("item", "retries", "lastRetry.exitCode", "lastRetry.status", "lastRetry.duration", "lastRetry.message",
          "workflow.status", "workflow.failures")  # fmt: skip
 """Names that get a value late: an expression that reads one waits for it instead of seeing nil."""
-_BREAKS_JSON = re.compile(r"[\x00-\x07\x0b\x0e-\x1f\x7f]")
 
 
 class Unanswered(ExpressionError):
@@ -104,7 +103,7 @@ class Substitution:
                 f"unable to substitute {{{{{tag}}}}}: output is an absent optional "
                 "(skipped/omitted node with no default)"
             )
-        self._broken = self._broken or _BREAKS_JSON.search(found) is not None
+        self._broken = self._broken or breaks_json(found)
         return found
 
     def _expression(self, whole: str, text: str) -> str:
@@ -121,12 +120,17 @@ class Substitution:
         lenient = bool(missing) or self._required is None
         try:
             result = evaluate(text, self._env)
+            found = result if result is None or isinstance(result, str) else json_text(result)
         except ExpressionError as error:
             if lenient and not error.unsupported:
                 return whole
             raise ExpressionError(f"failed to evaluate expression: {error}") from None
-        if result is None:
+        except ValueError as error:
+            if lenient:
+                return whole
+            raise ExpressionError(f"failed to marshal evaluated expression: {error}") from None
+        if found is None:
             if lenient:
                 return whole
             raise ExpressionError(f'failed to evaluate expression "{text}"')
-        return result if isinstance(result, str) else json_text(result)
+        return found

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from argosy.workflows.engine.expression import patterns
+from argosy.workflows.engine.expression.operators import as_whole, power
 from argosy.workflows.engine.expression.parser import ExpressionError, parse_with
 from argosy.workflows.engine.gotext import plain_text
 from argosy.workflows.engine.times import as_time
 
-_SIMPLE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(==|!=)\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
+_SIMPLE = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]*)\s*(==|!=)\s*([A-Za-z][A-Za-z0-9_]*)\s*")
 _RESERVED = frozenset({"true", "false", "in", "IN"})
 
 
@@ -70,18 +72,22 @@ def _equal(left: Any, right: Any) -> bool:
     return type(left) is type(right) and left == right
 
 
+def _no_number(value: Any, symbol: str) -> ExpressionError:
+    return ExpressionError(
+        f"Value '{plain_text(value)}' cannot be used with the comparator '{symbol}', it is not a number"
+    )
+
+
 def _compare(symbol: str, left: Any, right: Any) -> bool:
     if symbol in ("==", "!="):
         return _equal(left, right) is (symbol == "==")
     if symbol in ("=~", "!~"):
-        try:
-            return (re.search(str(right), plain_text(left)) is not None) is (symbol == "=~")
-        except re.error as error:
-            raise ExpressionError(f"Unable to compile regexp pattern '{right}': {error}") from None
+        for each in (left, right):
+            if not isinstance(each, str):
+                raise _no_number(each, symbol)
+        return patterns.search(right, left) is (symbol == "=~")
     if not (_is_number(left) and _is_number(right)) and not (isinstance(left, str) and isinstance(right, str)):
-        raise ExpressionError(
-            f"Value '{plain_text(left)}' cannot be used with the comparator '{symbol}', it is not a number"
-        )
+        raise _no_number(left, symbol)
     return bool({"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[symbol](left, right))
 
 
@@ -108,8 +114,8 @@ def _arithmetic(symbol: str, left: Any, right: Any) -> Any:
     if symbol == "%":
         return first - second * int(first / second)
     if symbol in _BITS:
-        return float(_BITS[symbol](int(first), int(second)))
-    found = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
+        return float(_BITS[symbol](as_whole(first), as_whole(second)))
+    found = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": power}
     return float(found[symbol](first, second))
 
 
@@ -141,7 +147,7 @@ def _value(tree: Any) -> Any:
     if kind == "negate":
         return not _boolean(first, "!")
     if kind == "flip":
-        return float(~int(_number(first, "~")))
+        return float(~as_whole(_number(first, "~")))
     if kind == "minus":
         return -_number(first, "-")
     if kind in ("either", "both"):
@@ -150,6 +156,8 @@ def _value(tree: Any) -> Any:
             return kind == "either"
         return _boolean(_value(tree.children[1]), symbol)
     if kind == "within":
+        if len(tree.children[2].children) == 1:  # one in brackets is no list to govaluate
+            raise _no_number(_value(tree.children[2].children[0]), "in")
         return any(_equal(first, _value(each)) for each in tree.children[2].children)
     second = _value(tree.children[2])
     return (_compare if kind == "compare" else _arithmetic)(str(tree.children[1]), first, second)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lark import Token, Tree
 
-from argosy.workflows.engine.expression.functions import FUNCTIONS, refuse_path
+from argosy.workflows.engine.expression import patterns
+from argosy.workflows.engine.expression.functions import call, refuse_path
+from argosy.workflows.engine.expression.kinds import check_kinds
+from argosy.workflows.engine.expression.literals import number_of, unquote
+from argosy.workflows.engine.expression.operators import COMPARE, arithmetic, is_number, ordered
 from argosy.workflows.engine.expression.parser import ExpressionError, parse
 from argosy.workflows.engine.expression.predicates import PREDICATES, refuse_call
 from argosy.workflows.engine.gotext import plain_text
-
-_ESCAPE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
@@ -23,7 +23,12 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     Raises:
         ExpressionError: syntax, an unsupported function, or operands of the wrong kind.
     """
-    return _Evaluator(names).value(parse(text))
+    tree = parse(text)
+    try:
+        check_kinds(tree, names)
+        return _Evaluator(names).value(tree)
+    except RecursionError:
+        raise ExpressionError("the expression is nested too deep") from None
 
 
 def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
@@ -42,9 +47,15 @@ def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
 
 
 def check(text: str) -> None:
-    """Raise ExpressionError if ``text`` cannot be parsed or calls something that is not supported."""
+    """Raise ExpressionError if ``text`` cannot be parsed or has something that is not supported."""
     for tree in parse(text).iter_subtrees():
-        if tree.data == "call":
+        if tree.data == "name" and tree.children[0] == "$env":
+            raise ExpressionError("$env: not supported by the local engine")
+        if tree.data == "text":
+            unquote(str(tree.children[0]))
+        elif tree.data.startswith("compare") and tree.children[1] == "matches" and tree.children[2].data == "text":
+            patterns.search(unquote(str(tree.children[2].children[0])), "")
+        elif tree.data == "call":
             refuse_call(str(tree.children[0]), tree.children[1:])
             path = tree.children[2] if len(tree.children) > 2 else None
             if tree.children[0] == "jsonpath" and isinstance(path, Tree) and path.data == "text":
@@ -84,78 +95,6 @@ def _path(tree: Tree[Any]) -> str:
     return ""
 
 
-def unquote(literal: str) -> str:
-    """The text of a quoted literal."""
-    if literal[0] == "`":
-        return literal[1:-1]
-    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescape, literal[1:-1])
-
-
-def _unescape(match: re.Match[str]) -> str:
-    code = match[1]
-    return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPE.get(code, code)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _equal(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) != isinstance(right, bool):
-        return False
-    return bool(left == right)
-
-
-def _ordered(symbol: str, left: Any, right: Any) -> bool:
-    if not (_is_number(left) and _is_number(right)) and not (isinstance(left, str) and isinstance(right, str)):
-        raise ExpressionError(f"invalid operation: {plain_text(left)} {symbol} {plain_text(right)}")
-    return bool({"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[symbol](left, right))
-
-
-def _matches(text: Any, pattern: Any) -> bool:
-    try:
-        return re.search(str(pattern), str(text)) is not None
-    except re.error as error:
-        raise ExpressionError(f"error parsing regexp {pattern!r}: {error}") from None
-
-
-def _within(item: Any, container: Any) -> bool:
-    if container is None:
-        return False
-    if isinstance(container, Mapping):
-        return item in container
-    if isinstance(container, list):
-        return any(_equal(item, each) for each in container)
-    raise ExpressionError(f"operator 'in' not defined on {plain_text(container)}")
-
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
-    "in": _within,
-    "matches": _matches,
-    "contains": lambda text, part: str(part) in str(text),
-    "startsWith": lambda text, part: str(text).startswith(str(part)),
-    "endsWith": lambda text, part: str(text).endswith(str(part)),
-}
-
-
-def _arithmetic(symbol: str, left: Any, right: Any) -> Any:
-    if symbol == "+" and isinstance(left, str) and isinstance(right, str):
-        return left + right
-    if not (_is_number(left) and _is_number(right)):
-        raise ExpressionError(f"invalid operation: {plain_text(left)} {symbol} {plain_text(right)}")
-    if symbol in "/%" and right == 0:
-        raise ExpressionError("integer divide by zero")
-    if symbol == "/":
-        return float(left) / float(right)
-    if symbol == "%":
-        return left - right * int(left / right)
-    if symbol in ("**", "^"):
-        return float(left) ** float(right)
-    return {"+": operator.add, "-": operator.sub, "*": operator.mul}[symbol](left, right)
-
-
 class _Evaluator:
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
@@ -184,17 +123,18 @@ class _Evaluator:
 
     def _compare(self, left: Any, symbol: Token, right: Any) -> bool:
         first, second = self.value(left), self.value(right)
-        found = _COMPARE.get(str(symbol))
-        return found(first, second) if found else _ordered(str(symbol), first, second)
+        found = COMPARE.get(str(symbol))
+        return found(first, second) if found else ordered(str(symbol), first, second)
 
     def _compare_not(self, left: Any, symbol: Token, right: Any) -> bool:
         return not self._compare(left, symbol, right)
 
     def _arithmetic(self, left: Any, symbol: Token, right: Any) -> Any:
-        return _arithmetic(str(symbol), self.value(left), self.value(right))
+        return arithmetic(str(symbol), self.value(left), self.value(right))
 
     def _signed(self, symbol: Token, operand: Any) -> Any:
-        return _arithmetic(str(symbol), 0, self.value(operand))
+        found = self.value(operand)
+        return -found if symbol == "-" and isinstance(found, float) else arithmetic(str(symbol), 0, found)
 
     def _negate(self, operand: Any) -> bool:
         return not self._boolean(operand)
@@ -204,10 +144,11 @@ class _Evaluator:
         return self.value(right) if found is None else found
 
     def _fetch(self, base: Any, key: Any) -> Any:
-        if isinstance(base, Mapping):
+        if isinstance(base, Mapping) and isinstance(key, str):
             return base.get(key)
-        if isinstance(base, list | str) and isinstance(key, int) and -len(base) <= key < len(base):
-            return base[key]
+        places = base.encode() if isinstance(base, str) else base
+        if isinstance(places, list | bytes) and is_number(key) and -len(places) <= int(key) < len(places):
+            return places[int(key)]
         raise ExpressionError(f"cannot fetch {plain_text(key)} from {plain_text(base)}")
 
     def _member(self, base: Any, key: Token) -> Any:
@@ -228,13 +169,12 @@ class _Evaluator:
         found = self.value(base)
         if not isinstance(found, list | str):
             raise ExpressionError(f"cannot slice {plain_text(found)}")
-        return found[self.value(first) : self.value(last)]
+        ends = [self.value(each) for each in (first, last)]
+        part = slice(*(int(each) if is_number(each) else None for each in ends))
+        return found.encode()[part].decode(errors="replace") if isinstance(found, str) else found[part]
 
     def _number(self, token: Token) -> int | float:
-        text = str(token).replace("_", "")
-        if text.startswith("0x"):
-            return int(text, 16)
-        return float(text) if any(mark in text for mark in ".eE") else int(text)
+        return number_of(str(token))
 
     def _text(self, token: Token) -> str:
         return unquote(str(token))
@@ -249,7 +189,7 @@ class _Evaluator:
         return None
 
     def _name(self, token: Token) -> Any:
-        return self._names.get(str(token))
+        return self._names[token]
 
     def _pointer(self, token: Token) -> Any:
         if not self._items:
@@ -272,17 +212,12 @@ class _Evaluator:
                 self._items.pop()
 
     def _call(self, name: Token, *arguments: Any) -> Any:
-        refuse_call(str(name), arguments)
         if name in PREDICATES:
             items = self.value(arguments[0])
             if not isinstance(items, list):
                 raise ExpressionError(f"{name}: cannot loop over {plain_text(items)}")
             return PREDICATES[name](items, self._for_each(arguments[1], items))
-        values = [self.value(each) for each in arguments if each is not None]
-        try:
-            return FUNCTIONS[str(name)](*values)
-        except TypeError as error:
-            raise ExpressionError(f"{name}: {error}") from None
+        return call(str(name), [self.value(each) for each in arguments if each is not None])
 
     def _list(self, *items: Any) -> list[Any]:
         return [self.value(item) for item in items if item is not None]

@@ -7,7 +7,7 @@ from typing import Any
 
 from lark import Tree
 
-from argosy.workflows.engine.expression.functions import FUNCTIONS
+from argosy.workflows.engine.expression.functions import NAMES
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import plain_text
 
@@ -45,8 +45,8 @@ def refuse_call(name: str, arguments: Sequence[Any]) -> None:
         if len(given) != 2 or _is_predicate(given[0]):
             raise ExpressionError(f"{name}: takes a list and a predicate")
         return
-    if name not in FUNCTIONS:
-        known = ", ".join([*FUNCTIONS, *PREDICATES])
+    if name not in NAMES:
+        known = ", ".join([*NAMES, *PREDICATES])
         raise ExpressionError(f"function {name}: not supported by the local engine (it has {known})")
     if any(map(_is_predicate, given)):
         raise ExpressionError(f"{name}: takes no predicate")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from argosy.workflows.engine.gotext import breaks_json
 from argosy.workflows.engine.validation.refusal import PLACEHOLDER, Refused
-
-_UNWRITABLE = re.compile(r"[\x00-\x07\x0b\x0e-\x1f\x7f]")
-"""Argo writes these as Go does (``\\x01``, ``\\a``), which no JSON has."""
 
 
 class Placeholders:
@@ -87,7 +84,7 @@ def _replaced_pieces(text: str, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _written(value: str, tag: str) -> str:
-    if _UNWRITABLE.search(value):
+    if breaks_json(value):
         raise Refused(
             f"{{{{{tag.strip()}}}}}: its value has a control character; the result was invalid JSON; take it out"
         )
