@@ -32,7 +32,19 @@ def test_the_next_time(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "* * * *", "* * * * 7", "0 0 30 2 *", "60 * * * *", "* * 0 * *", "*/0 * * * *", "a * * * *", "5-1 * * * *", "- * * * *", "@daily"],
+    [
+        "",
+        "* * * *",
+        "* * * * 7",
+        "0 0 30 2 *",
+        "60 * * * *",
+        "* * 0 * *",
+        "*/0 * * * *",
+        "a * * * *",
+        "5-1 * * * *",
+        "- * * * *",
+        "@daily",
+    ],
 )
 def test_what_is_no_schedule(text: str) -> None:
     """A 7 was Sunday here and nothing that Argo's cron takes; 30 February compiled, and then no watch would begin."""
