@@ -110,9 +110,9 @@ def _rolled_back(pointer: Pointer, args: PromoteArgs) -> Promotion:
             last = f"what it is at now, {stack[0].digest[:12]}, was the first" if stack else none
             raise InputError(f"pointer {args.pointer!r}: there is nothing to go back to: {last}")
         current, target = stack[-1], stack[-2]
-        if args.checkpoint_digest not in (current.digest, target.digest):
-            there = f"it is at {current.digest[:12]}, and before it was at {target.digest[:12]}"
-            raise InputError(f"pointer {args.pointer!r}: {there}, not at {args.checkpoint_digest[:12]}: look again")
+        if args.checkpoint_digest != current.digest:
+            there = f"it is at {current.digest[:12]}, not at {args.checkpoint_digest[:12]}"
+            raise InputError(f"pointer {args.pointer!r}: {there}: look again")
         moved = {"workflow": args.workflow, "workflow_uid": args.workflow_uid, "previous": current.digest}
         entry = Promotion(**{**vars(target), **moved, "time": time.time(), "rollback": True})
         if pointer.append(len(history), entry):

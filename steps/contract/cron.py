@@ -6,7 +6,7 @@ import time
 
 from argosy.steps.contract.errors import InputError
 
-_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
+_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 6))
 _MINUTES = 5 * 366 * 24 * 60
 
 
@@ -14,9 +14,10 @@ def check_cron(text: str) -> str:
     """``text`` unchanged, if it is a schedule.
 
     Raises:
-        InputError: it has not five fields, or one holds something else than numbers, ``*``, ``-``, ``/`` and ``,``.
+        InputError: it has not five fields, one holds something else than numbers, ``*``, ``-``, ``/`` and ``,``, or
+            it names a day that never comes.
     """
-    _parsed(text)
+    next_time(text, 0.0)
     return text
 
 
@@ -49,9 +50,7 @@ def _parsed(text: str) -> list[set[int]]:
     parts = text.split()
     if len(parts) != len(_FIELDS):
         raise InputError(f"schedule = {text!r}: has {len(parts)} fields, cron has five")
-    found = [_field(text, part, *field) for part, field in zip(parts, _FIELDS, strict=True)]
-    found[-1] = {day % 7 for day in found[-1]}
-    return found
+    return [_field(text, part, *field) for part, field in zip(parts, _FIELDS, strict=True)]
 
 
 def _field(text: str, part: str, name: str, low: int, high: int) -> set[int]:
@@ -68,7 +67,7 @@ def _field(text: str, part: str, name: str, low: int, high: int) -> set[int]:
         if not all(number.isascii() and number.isdigit() for number in [*numbers, *bounds]) or (
             slash and not int(step)
         ):
-            raise InputError(f"schedule = {text!r}: {name} {piece!r} is not written as cron writes it")
+            raise InputError(f"schedule = {text!r}: {name} {piece!r} is no number, nor *, a-b or */n")
         if not low <= int(first) <= int(last) <= high:
             raise InputError(f"schedule = {text!r}: {name} {piece!r} is not within {low}-{high}")
         found |= set(range(int(first), int(last) + 1, int(step) if slash else 1))

@@ -90,7 +90,12 @@ class Hearing:
                 decisions.append(self._refused(event.uri, refused, source))
             else:
                 concerned = True
-        return decisions + (self.look(source) if concerned else [])
+        if concerned and args.on == "schedule":
+            why = "the next time of the schedule decides"
+            decisions.append(self.admission.journal.tell(Decision(WAITING, why, args.dataset_uri, source=source)))
+        elif concerned:
+            decisions += self.look(source)
+        return decisions
 
     def _marked(self, event: DatasetEvent, folder: str, source: str) -> Decision:
         args = self.admission.args
@@ -98,6 +103,7 @@ class Hearing:
         found = next((each for each in Look(args, folder).marked() if each.uri == uri), None)
         if found is None:
             return self._refused(event.uri, "it was announced and is not there any more", source)
+        self._settled = ""  # a failure leaves what the next look ends, and so does one that has to wait
         decision = self.admission.admit(found, source)
         if decision.decision == WAITING:  # no look would come back to what was there before the trigger
             self.admission.journal.remind(found.digest)
@@ -189,7 +195,8 @@ def name_decision(args: TriggerArgs, uri: str) -> str:
     inside = uri[len(root) + 1 :] if uri.startswith(f"{root}/") else None
     if inside and args.on == "marker" and not is_marker(inside, args.marker or MARKERS):
         return f"{_refusal(args, inside)}; a dataset starts when such an object is in its folder"
-    return _refusal(args, inside) or f"{MAY_START}, or a look, starts the run (on = {args.on})"
+    when = "the next time of the schedule" if args.on == "schedule" else f"{MAY_START}, or a look,"
+    return _refusal(args, inside) or f"{when} starts the run (on = {args.on})"
 
 
 def _refusal(args: TriggerArgs, inside: str | None) -> str:

@@ -37,9 +37,10 @@ class _Sum:
     size: int = 0
     total: int = 0
 
-    def add(self, uri: str, info: ObjectInfo) -> None:
+    def add(self, uri: str, info: ObjectInfo, *, counts: bool) -> None:
+        """``counts``: as data; a marker with words in it only names their version."""
         line = json.dumps([uri, info.size, info.etag]).encode()
-        self.merge(_Sum(1, info.size, int.from_bytes(hashlib.sha512(line).digest())))
+        self.merge(_Sum(int(counts), info.size, int.from_bytes(hashlib.sha512(line).digest())))
 
     def merge(self, other: _Sum) -> None:
         self.objects += other.objects
@@ -77,12 +78,12 @@ class Look:
                 continue
             key = f"{self.folder}/{info.key}" if self.folder else info.key
             folder, _, name = key.rpartition("/")
-            if is_marker(key, markers) and wanted(self.args, key):
+            if marks := is_marker(key, markers) and wanted(self.args, key):
                 self._markers[folder] = name
             if name in READY_MARKERS or key.startswith(f"{STATE_FOLDER}/"):
                 continue
             if self.args.on == "marker" or wanted(self.args, key):
-                self._sums[folder].add(f"{root}/{key}", info)
+                self._sums[folder].add(f"{root}/{key}", info, counts=not (marks and self.args.on == "marker"))
 
     def marked(self) -> list[Found]:
         """Every folder with a marker, by name, and all that lies in it and below."""

@@ -18,6 +18,7 @@ import pytest
 
 from argosy.steps.events.journal import Decision, Journal
 from argosy.steps.store import open_store
+from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.watch.local_runs import LocalRuns
 from tests.s3 import S3Server
 from tests.starts import argosy
@@ -282,3 +283,41 @@ def test_a_question_about_no_uri_or_a_run_without_a_trigger_is_answered_as_such(
     assert code == 0
     assert "has no [trigger], so nothing starts it" in out
     assert "argosy watch" not in out
+
+
+def test_a_store_that_counts_from_one_again_starts_what_it_decides(story, tell, tmp_path: Path) -> None:
+    """After a new storage.uri "start" was said of new data, the exit code was 0, and no run was ever begun."""
+    tell.killed_and_resumed(story)
+    story.finish("Succeeded", 130.0)
+    runs = LocalRuns(story.state_dir, "gpt", tmp_path / "none.yaml", lambda text: None)
+    runs.start(Decision("start", "", "", seq=1, workflow=story.workflow))
+    assert runs.turn()
+    assert runs.running() == []
+    runs.start(Decision("start", "", "", seq=1, workflow="gpt-other"))
+    assert runs.running() == ["gpt-other"]
+
+
+def test_a_run_by_hand_that_new_data_replace_has_ended_before_theirs_begins(watched: Watched) -> None:
+    """It "is asked to end" was said, nobody asked it, and both ran at once."""
+    script = watched.folder / "code" / "train.py"
+    script.write_text(SCRIPT.replace("time.sleep(0.05)", "time.sleep(0.05 if name == 'v1' else 60)"))
+    run = watched.folder / "run.toml"
+    run.write_text(run.read_text() + 'while_running = "replace"\n')
+    watched.put("old")
+    assert argosy(watched.folder, "watch", "run.toml", "--once").returncode == 0
+    command = [*ARGOSY, "run", "run.toml", "--name", "by-hand", "-p", f"dataset-uri=file://{watched.folder}/corpus/old"]
+    state = watched.folder / ".argosy"
+    folder = RunFolder(state / "runs" / "by-hand", state)
+    with subprocess.Popen(command, cwd=watched.folder, stdout=subprocess.DEVNULL) as by_hand:
+        try:
+            while not (folder.engine_runs() and folder.state().get("phase") == "Running"):
+                assert by_hand.poll() is None
+                time.sleep(0.05)
+            watched.put("v1")
+            watched.begin()
+            watched.until("the new one", lambda: ": runs; " in watched.told())
+            assert not folder.engine_runs()
+            watched.until("its end", lambda: watched.ended("v1"))
+            assert by_hand.wait(60) == 143
+        finally:
+            by_hand.terminate()

@@ -164,6 +164,56 @@ def test_what_was_there_before_and_has_to_wait_when_it_is_announced_starts_later
     assert len(world.cluster.started) == 2
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_watch_that_saw_nothing_change_comes_back_to_what_was_announced_and_not_started(
+    world: World, fails: bool
+) -> None:
+    """Old data that were announced again, and had to wait or whose start failed, waited until other data came."""
+
+    class Away(Cluster):
+        def start(self, decision: Decision) -> None:
+            raise StepError(Cause.UNKNOWN, "the API server is away")
+
+    world.settings = {"max_starts_per_hour": 1}
+    old, hearing = world.dataset("old"), world.hearing()
+    assert hearing.look() == []
+    if fails:
+        hearing.admission.starter = Away()
+        with pytest.raises(StepError):
+            hearing.hear(old, "s3")
+        hearing.admission.starter = world.cluster
+    else:
+        world.dataset("new")
+        assert told(hearing.look()) == ["start"]
+        assert hearing.look() == []
+        world.cluster.started.clear()
+        assert told(hearing.hear(old, "s3")) == ["waiting"]
+        world.clock += 3601
+    hearing.look()
+    (started,) = world.cluster.started.values()
+    assert started["dataset-uri"] == f"{world.dataset_uri}/old"
+
+
+def test_an_announcement_does_not_start_what_a_schedule_starts(world: World) -> None:
+    """It started at once, for "new data at the time of the schedule"."""
+    world.settings = {"on": "schedule"}
+    world.put("a")
+    (made,) = world.hearing().hear(s3_event("bucket", "corpus/a"), "s3")
+    assert (made.decision, made.why) == ("waiting", "the next time of the schedule decides")
+    assert told(world.hearing().look()) == ["start"]
+
+
+@pytest.mark.parametrize("marker", ["DONE", "x.manifest.json", "_SUCCESS"])
+def test_a_marker_alone_is_no_data_whatever_its_name(world: World, marker: str) -> None:
+    """A run was started on nothing but the marker unless that was one of the two usual names."""
+    world.settings = {"marker": ("DONE", ".manifest.json", "_SUCCESS")}
+    world.hearing().look()
+    world.put(f"v1/{marker}", "")
+    assert told(world.hearing().look()) == ["waiting"]
+    world.put("v1/part-0")
+    assert told(world.hearing().look()) == ["start"]
+
+
 @pytest.mark.parametrize("on", ["marker", "quiet", "count"])
 def test_what_comes_after_the_installation_and_before_the_first_look_is_new(world: World, on: str) -> None:
     """Its event was lost, because the Sensor did not listen yet, and the reconciler took it for old."""

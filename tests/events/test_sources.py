@@ -6,8 +6,13 @@ import hashlib
 import hmac
 import http.client
 import json
+import select
+import socket
+import struct
+import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +77,55 @@ def test_an_announcement_that_could_not_be_decided_on_comes_again(world: World) 
         assert post(webhook.url, b"{}") == (503, {"error": "the store is away"})
     finally:
         webhook.close()
+
+
+def test_senders_that_say_nothing_or_leave_take_no_files_from_the_watch(capfd: pytest.CaptureFixture[str]) -> None:
+    """Connections that sent nothing took every file the process may open; one that left was a traceback."""
+    webhook = Webhook("127.0.0.1:0", "", lambda payload, source: [])
+    address = ("127.0.0.1", int(webhook.url.split(":")[2].strip("/")))
+    threads = threading.active_count()
+    try:
+        left = socket.create_connection(address)
+        left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        left.sendall(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+        until(lambda: threading.active_count() > threads)
+        left.close()
+        until(lambda: threading.active_count() == threads)
+        silent = [socket.create_connection(address) for _ in range(80)]
+        until(lambda: any(readable(each) for each in silent))
+        assert threading.active_count() <= threads + 64
+        for each in silent:
+            each.close()
+        until(lambda: threading.active_count() == threads)
+        assert post(webhook.url, b"{}")[0] == 200
+    finally:
+        webhook.close()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def readable(connection: socket.socket) -> bool:
+    return bool(select.select([connection], [], [], 0)[0])
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_it_listens_where_addresses_have_colons() -> None:
+    """[::1] was "others can reach it", and with a secret no address of this machine."""
+    webhook = Webhook("[::1]:0", "", lambda payload, source: [])
+    try:
+        port = int(webhook.url.removeprefix("http://[::1]:").strip("/"))
+        connection = http.client.HTTPConnection("::1", port, timeout=10)
+        connection.request("POST", "/", b"{}")
+        assert connection.getresponse().status == 200
+    finally:
+        webhook.close()
+    with pytest.raises(InputError, match="others can reach it"):
+        Webhook("[::]:0", "", lambda payload, source: [])
 
 
 @pytest.mark.parametrize("where", ["0.0.0.0:0", "example:99999", "8080", "127.0.0.1:x"])

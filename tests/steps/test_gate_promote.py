@@ -155,6 +155,16 @@ def test_rollback_goes_back_one_by_one(pods: Any) -> None:
     assert gate(pods, "wf-4", B, 1.95).outputs["decision"] == "promote", "the baseline is what is promoted now"
 
 
+def test_a_rollback_of_what_is_not_promoted_any_more_moves_nothing(pods: Any) -> None:
+    """B was to go; C had been promoted meanwhile, and the way back from B promoted B."""
+    for workflow, digest, value in [("wf-1", A, 2.0), ("wf-2", B, 1.9), ("wf-3", C, 1.8)]:
+        promoted(pods, workflow, digest, value)
+    told = promote(pods, "back", B, rollback=True)
+    assert (told.code, told.outputs) == (2, {})
+    assert "it is at cccccccccccc, not at bbbbbbbbbbbb: look again" in told.err
+    assert [entry["digest"] for entry in history(pods)] == [A, B, C]
+
+
 def test_nothing_to_roll_back(pods: Any) -> None:
     told = promote(pods, "back", A, rollback=True)
     assert (told.code, told.err.count("\n")) == (2, 1)

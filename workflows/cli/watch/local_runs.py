@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.layout import seq_name
 from argosy.steps.events.journal import Decision
 from argosy.steps.record.building import RUN_NAME
@@ -37,6 +38,7 @@ class LocalRuns:
         self._child: subprocess.Popen[bytes] | None = None
         self._current: Path | None = None
         self._tries: dict[str, int] = {}
+        self._leaving: list[RunFolder] = []
         self._tell = tell
         self.exit_code = 0
         """That of ``argosy run`` of the last one that did not succeed."""
@@ -46,7 +48,8 @@ class LocalRuns:
 
     def start(self, decision: Decision) -> None:
         """Keep it among what is to be run."""
-        path = self._folder / seq_name(decision.seq)
+        # The name of its data, too: a store that is another one than before counts its decisions from 1 again.
+        path = self._folder / f"{Path(seq_name(decision.seq)).stem}-{decision.workflow}.json"
         if not (self._ended / path.name).exists() and not path.exists():
             record = {"workflow": decision.workflow, "parameters": decision.parameters}
             write_whole(path, json.dumps(record).encode())
@@ -68,6 +71,13 @@ class LocalRuns:
                 if path == self._current and self._child is not None:
                     self._child.terminate()
                 self._end(path)
+        # One that somebody started by hand, or that a watch before us began, is no child of ours.
+        folder = self._run(workflow)
+        try:
+            if folder.stop_engine():
+                self._leaving.append(folder)
+        except InputError as error:
+            self._tell(f"warning: {error}")
 
     # What a watch does besides.
 
@@ -77,6 +87,9 @@ class LocalRuns:
             if self._child.poll() is None:
                 return True
             self._judge(self._child.returncode)
+        self._leaving = [folder for folder in self._leaving if folder.engine_runs()]
+        if self._leaving:
+            return True
         left = self._waiting()
         if left:
             self._begin(left[0])
@@ -95,13 +108,16 @@ class LocalRuns:
     def _waiting(self) -> list[Path]:
         return sorted(self._folder.glob("0*.json"))
 
+    def _run(self, workflow: str) -> RunFolder:
+        return RunFolder(self._state_dir / "runs" / workflow, self._state_dir)
+
     def _read(self, path: Path) -> tuple[str, dict[str, str]]:
         record = json.loads(path.read_bytes())
         return str(record["workflow"]), dict(record["parameters"])
 
     def _begin(self, path: Path) -> None:
         workflow, parameters = self._read(path)
-        folder = RunFolder(self._state_dir / "runs" / workflow, self._state_dir)
+        folder = self._run(workflow)
         phase = folder.state().get("phase")
         if phase in ENDED and not folder.engine_runs():
             return self._ended_as(path, folder, phase, 1)
@@ -122,7 +138,7 @@ class LocalRuns:
             return
         tries = self._tries[path.name] = self._tries.get(path.name, 0) + 1
         workflow, _ = self._read(path)
-        folder = RunFolder(self._state_dir / "runs" / workflow, self._state_dir)
+        folder = self._run(workflow)
         phase = folder.state().get("phase")
         if phase in ENDED or code == 2 or tries >= _TRIES:
             self._ended_as(path, folder, phase, code)

@@ -6,6 +6,8 @@ import hashlib
 import hmac
 import json
 import os
+import socket
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,6 +21,7 @@ Hear = Callable[[bytes | str, str], Any]
 SECRET = "ARGOSY_WEBHOOK_SECRET"
 _WAIT_SECONDS = 20
 _SILENCE_SECONDS = 10.0
+_SENDERS = 64
 
 
 class Queue:
@@ -87,23 +90,50 @@ class Webhook:
             InputError: ``where`` cannot be listened on, or is open to others without a secret.
         """
         host, _, port = where.rpartition(":")
+        host = host.strip("[]")
         if not host or not port.isdigit():
             raise InputError(f"--listen {where!r}: not HOST:PORT; write for example --listen 127.0.0.1:8080")
         if not secret and host not in ("127.0.0.1", "localhost", "::1"):
             raise InputError(f"--listen {where}: others can reach it; set ${SECRET} to what signs their requests")
         try:
-            self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), _handler(secret.encode(), hear))
+            self._server = _Server((host, int(port)), _handler(os.fsencode(secret), hear))
         except (OSError, OverflowError) as error:
             remedy = "name an address of this machine and a free port, at most 65535"
             raise InputError(f"--listen {where}: {error}; {remedy}") from error
-        self._server.daemon_threads = True
-        self.url = f"http://{host}:{self._server.server_address[1]}/"
+        self.url = f"http://{where.rpartition(':')[0]}:{self._server.server_address[1]}/"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
         """Take no more."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """Serves few at once: each has a file open, and a watch that can open none starts nothing."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._free = threading.Semaphore(_SENDERS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)  # it sends again, or a look finds it
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):  # a sender that has left is no error of ours
+            super().handle_error(request, client_address)
 
 
 def authentic(secret: bytes, headers: Any, body: bytes) -> bool:
