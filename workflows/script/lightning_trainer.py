@@ -41,11 +41,9 @@ def lightning_alone(source: Source, values: Values) -> tuple[str, int] | None:
 
 
 def _made(source: Source, values: Values, settings: Settings) -> TrainerFacts | None:
-    made = [call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI")]
-    near = any(call in values.machine.calls or not source.file(call) for call in made)
-    trainer = next(iter(made), None)
-    if trainer is None or ((values.machine.followed or values.machine.finished) and not near):
-        return None  # a module beside it has one, which nothing comes to
+    trainer = _trainer_of(source, values)
+    if trainer is None:
+        return None
     kinds = ("ModelCheckpoint", *(name for name, known in values.bindings.classes.items() for kind in known
                                   if any(last_name(base) == "ModelCheckpoint" for base in kind.bases)))  # fmt: skip
     saver = next((call for call in source.calls if last_name(call.func) in kinds), None)
@@ -100,6 +98,17 @@ def _made(source: Source, values: Values, settings: Settings) -> TrainerFacts | 
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
     )
+
+
+def _trainer_of(source: Source, values: Values) -> ast.Call | None:
+    """The call that makes the Trainer; of several one that a run comes to, beside a call of ``fit``."""
+    made = [call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI")]
+    near = any(call in values.machine.calls or not source.file(call) for call in made)
+    if (values.machine.followed or values.machine.finished) and not near:
+        return None  # a module beside it has one, which nothing comes to
+    fits = [source.function_of(call) for call in source.calls if last_name(call.func) == "fit"]
+    made.sort(key=lambda call: (call not in values.machine.calls, source.function_of(call) not in fits))
+    return next(iter(made), None)
 
 
 def _start(source: Source, trainer: ast.Call, last: str | None) -> str:
