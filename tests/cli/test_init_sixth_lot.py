@@ -94,3 +94,29 @@ def test_what_goes_on_by_itself_with_the_model_alone_is_told_so(initialized) -> 
     _, found, said = initialized({"train.py": script})
     assert "goes on by itself; but nothing seen loads an optimizer's state, which begins anew" in said
     assert "resume_args" not in found["checkpoint"]
+
+
+def test_what_an_object_asks_its_table_for_by_name_is_found(initialized) -> None:
+    script = "import os, torch\nfrom yacs.config import CfgNode as CN\nclass Config:\n    def __init__(self, path):\n"
+    script += "        self._c = CN()\n        self._c.TRAIN = CN()\n        self._c.TRAIN.OUT = 'o'\n"
+    script += "        self._c.merge_from_file(path)\n    def __getattr__(self, name):\n"
+    script += f"        return self._c.__getattr__(name)\nopt = Config('c.yml')\n{STATE}opt.TRAIN.OUT + '/last.pt')\n"
+    _, found, said = initialized({"train.py": script, "c.yml": "TRAIN: {OUT: ./kept}"})
+    assert found["checkpoint"]["path"] == "kept", said
+
+
+def test_a_trainer_of_lightnings_that_flags_make_saves_below_its_loggers_folder(initialized) -> None:
+    script = "import argparse\nfrom pathlib import Path\nimport pytorch_lightning as pl\n"
+    script += "from pytorch_lightning.callbacks import ModelCheckpoint\n"
+    script += "from pytorch_lightning.loggers import TensorBoardLogger\np = argparse.ArgumentParser()\n"
+    script += "p.add_argument('--ckpt_path', help='weights')\np = pl.Trainer.add_argparse_args(p)\na = p.parse_args()\n"
+    script += "logger = TensorBoardLogger(save_dir='logs/tb', name='x')\n"
+    script += "saver = ModelCheckpoint(dirpath=str(Path(logger.log_dir) / 'checkpoints'), filename='{epoch}')\n"
+    script += "pl.Trainer.from_argparse_args(a, callbacks=[saver], logger=logger).fit(Net(a.ckpt_path))\n"
+    _, found, said = initialized({"train.py": script}, "--", "--gpus=4")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == (
+        "logs",
+        ["tb/x/version_*/checkpoints/*.ckpt"],
+    ), said
+    assert found["checkpoint"]["resume_args"] == ["--resume_from_checkpoint", "{newest}"], said
+    assert found["gang"]["nproc_per_node"] == 4

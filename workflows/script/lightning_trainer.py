@@ -48,8 +48,7 @@ def _made(source: Source, values: Values, settings: Settings) -> TrainerFacts | 
                                   if any(last_name(base) == "ModelCheckpoint" for base in kind.bases)))  # fmt: skip
     saver = next((call for call in source.calls if last_name(call.func) in kinds), None)
     place = None if saver is None else argument(saver, "dirpath", 0)
-    devices = argument(trainer, "devices")
-    by_cli = last_name(trainer.func) == "LightningCLI"
+    by_cli, of_flags = (last_name(trainer.func) == each for each in ("LightningCLI", _OF_FLAGS))
     resumes = "variable" if by_cli else resumes_by(source.calls, "fit", "ckpt_path")
     resumes = resumes or resumes_by([trainer], "Trainer", "resume_from_checkpoint")
     folder, include = (None if place is None else certain(values, place)), ("*.ckpt",)
@@ -57,7 +56,7 @@ def _made(source: Source, values: Values, settings: Settings) -> TrainerFacts | 
     if before_1 is not None:
         place, folder = before_1, _folder_around(values, before_1)
     turns = resumes and _turned_through(source, trainer)
-    if place is not None and folder is None and (turns or values.flag("resume") is not None):
+    if place is not None and folder is None and (turns or of_flags or values.flag("resume") is not None):
         # Of a run's own folder the flag names the file to go on from; of a model's own, its turn of a loop.
         first, _, below = (values.folder(place) or "*").partition("/")
         folder, include = (None, include) if "*" in first else (first, (f"{below}/*.ckpt",))
@@ -91,18 +90,31 @@ def _made(source: Source, values: Values, settings: Settings) -> TrainerFacts | 
         include=globs,
         unit=_unit(saver) if include[0] == "*.ckpt" and before_1 is None else (),
         newest=_last(saver, include[0]),
-        resume_flags=("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
-        resume_args=("--ckpt_path", "{newest}") if by_cli else (),
+        resume_flags=() if of_flags else ("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
+        resume_args=_words_of_parser(by_cli, of_flags and not resumes),
         resumes=resumes,
         start=_start(source, trainer, None if before_1 is None else repr(f"{folder}/last.ckpt")),
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
-        devices=devices.value if isinstance(devices, ast.Constant) and isinstance(devices.value, int) else None,
+        devices=_devices(trainer, values),
     )
+
+
+def _words_of_parser(by_cli: bool, of_flags: bool) -> tuple[str, ...]:
+    """What its own parser, whose flags the script does not show, takes to go on."""
+    return ("--ckpt_path", "{newest}") if by_cli else ("--resume_from_checkpoint", "{newest}") if of_flags else ()
+
+
+def _devices(trainer: ast.Call, values: Values) -> int | None:
+    """How many it is told of, by its flags, too."""
+    of_flags = last_name(trainer.func) == _OF_FLAGS
+    said = values.conditions.flag("devices") or values.conditions.flag("gpus") if of_flags else None
+    number = said or plain(argument(trainer, "devices")) or ""
+    return int(number) if number.isdecimal() and number != "0" else None
 
 
 def _trainer_of(source: Source, values: Values) -> ast.Call | None:
     """The call that makes the Trainer; of several one that a run comes to, beside a call of ``fit``."""
-    made = [call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI")]
+    made = [call for call in source.calls if last_name(call.func) in ("Trainer", "LightningCLI", _OF_FLAGS)]
     near = any(call in values.machine.calls or not source.file(call) for call in made)
     if (values.machine.followed or values.machine.finished) and not near:
         return None  # a module beside it has one, which nothing comes to
