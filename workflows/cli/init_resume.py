@@ -42,7 +42,7 @@ def resume(facts: ScriptFacts, given: tuple[str, ...], folder: str, patterns: Se
     words, why, wanted = _words(facts, folder, patterns)
     words, why = _beside(facts, words, why, patterns)
     goes_on = bool(words or facts.loads)
-    bare = words and facts.not_loaded
+    bare = goes_on and facts.not_loaded
     counts_on = facts.not_loaded == STATE or (facts.counting is not None and not facts.counting.anew)
     if facts.at_end and not goes_on:
         why = f"{facts.at_end} saves only when its loop has ended; {why}"

@@ -51,6 +51,10 @@ class Builtins(Methods):
     def _fn_hasattr(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         if isinstance(args[0], Absent) and args[0].value is None:
             return Absent(args[0].flag, False)
+        if isinstance(args[0], str | list | tuple) and isinstance(args[1], str):  # a number may be a word
+            return hasattr(args[0], args[1])
+        if isinstance(args[0], dict) and isinstance(args[1], str) and hasattr(dict, args[1]):
+            return True
         found = self.attribute(args[0], args[1]) if isinstance(args[1], str) else Unknown()
         return Unknown() if isinstance(found, Unknown | Method) else True
 

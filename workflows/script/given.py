@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from argosy.workflows.script.flags import Flag
-from argosy.workflows.script.source import Source, last_name, plain
+from argosy.workflows.script.source import Source, argument, last_name, plain
 
 _OF_YACS = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 
@@ -45,6 +45,10 @@ def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) ->
         if not skip and not word.startswith("-"):
             words.append(word)
         skip = word.startswith("-") and "=" not in word and word not in switches
+    commands = [plain(call.args[0]) for call in source.calls if last_name(call.func) == "add_parser" and call.args]
+    kept = [plain(argument(call, "dest")) for call in source.calls if last_name(call.func) == "add_subparsers"]
+    command = {name: word for name in kept if name for word in words if word in commands}
+    words = [word for word in words if word not in command.values()]
     many = (name for name, call in named.items() for word in call.keywords
             if word.arg == "nargs" and ast.unparse(word.value).endswith(("REMAINDER", "'*'", "'...'")))  # fmt: skip
-    return {**dict.fromkeys(many, ""), **dict(zip(named, words, strict=False))}
+    return {**command, **dict.fromkeys(many, ""), **dict(zip(named, words, strict=False))}

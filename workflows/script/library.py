@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import posixpath
 import re
 from collections.abc import Mapping
@@ -10,14 +9,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from argosy.workflows.script.builtin import Builtins
 from argosy.workflows.script.domain import (
     ANEW,
     NUMBER,
     SETTINGS,
     ClassValue,
     File,
-    Frame,
     FunctionValue,
     Instance,
     ModuleValue,
@@ -28,6 +25,7 @@ from argosy.workflows.script.domain import (
     join,
 )
 from argosy.workflows.script.globs import absolute, folder_of, nameless
+from argosy.workflows.script.handed import Handed
 from argosy.workflows.script.methods import WRONG
 from argosy.workflows.script.settings import typed
 
@@ -51,9 +49,6 @@ _PARSED = frozenset({
 })  # fmt: skip
 _CLOCKS = ("", "time", "datetime", "date", "uuid", "tempfile", "dt", "arrow", "pendulum")
 _CLASS_PARSERS = ("tyro.cli", "simple_parsing.parse", "draccus.parse", "pyrallis.parse", "Tap")
-_NOTHING = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-_PLACE = ast.Lambda(_NOTHING, ast.Name("place", ast.Load()))
-"""Gives the folder of a log."""
 _READERS = frozenset({
     "load", "safe_load", "full_load", "loads", "load_yaml", "unsafe_load", "read_yaml", "load_all", "safe_load_all",
 })  # fmt: skip
@@ -74,7 +69,7 @@ class Known:
     value: Value
 
 
-class Library(Builtins):
+class Library(Handed):
     """What is not known of a library's function is an Unknown."""
 
     environ: Mapping[str, str] = MappingProxyType({})
@@ -289,9 +284,3 @@ class Library(Builtins):
     def config_file(self, path: str) -> Value:
         """The names of a file in Python that holds settings; None where it cannot be read."""
         raise NotImplementedError
-
-    def _fn_SummaryWriter(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        place = args[0] if args else named.get("log_dir", named.get("logdir", f"runs/{self.hole(Unknown('', ANEW))}"))
-        told = FunctionValue(_PLACE, Frame({"place": place}, ""))
-        below = Unknown("", attributes={"get_logdir": told})
-        return Unknown("", attributes={"log_dir": place, "logdir": place, "get_logdir": told, "file_writer": below})

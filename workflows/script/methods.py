@@ -98,6 +98,8 @@ class Methods(Texts):
             return self.table(of) if isinstance(of, Table) else dict(of)
         elif name == "__dict__":
             return of
+        elif name in ("__getitem__", "__getattr__") and args:
+            return self.item(of, args[0])
         return None if name in ("update", "freeze", "defrost", "merge_from_file", "merge_from_list") else Unknown(name)
 
     def _merge_file(self, of: dict[Value, Value], path: Value) -> None:

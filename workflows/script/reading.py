@@ -21,6 +21,7 @@ from argosy.workflows.script.given import by_place, given
 from argosy.workflows.script.going_on import asked_beside, barred, loaded, removed, skipped
 from argosy.workflows.script.hints import ASKED, folders, ways
 from argosy.workflows.script.keras_lines import keras_lines
+from argosy.workflows.script.lightning_trainer import lightning_alone
 from argosy.workflows.script.lines import LONG, Loop, loop_of
 from argosy.workflows.script.own_ranks import own_ranks
 from argosy.workflows.script.places import SavedAt, fixed
@@ -41,7 +42,7 @@ from argosy.workflows.script.saves import folder_lacks, saves
 from argosy.workflows.script.settings import RUN_DIR, Settings, settings_of, with_read
 from argosy.workflows.script.source import Source, last_name, read_source
 from argosy.workflows.script.trainer import TrainerFacts
-from argosy.workflows.script.trainers import lightning_alone, trainer_facts
+from argosy.workflows.script.trainers import trainer_facts
 from argosy.workflows.script.turns import at_end
 from argosy.workflows.script.values import Values
 from argosy.workflows.script.writers import targets, wrappers_of

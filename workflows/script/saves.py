@@ -62,7 +62,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             if (
                 _is_of_dataset(call, source)
                 or in_memory(target, values)
-                or _is_cached(call, target, source, values)
+                or (not (whole and any("*" in each for each in globs)) and _is_cached(call, target, source, values))
                 or (needed is None and _never(call, source, values))
             ):
                 continue

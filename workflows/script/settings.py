@@ -18,6 +18,7 @@ from argosy.workflows.script.flags import Flag
 from argosy.workflows.script.source import Function, Source
 
 RUN_DIR = "hydra.run.dir"
+_CHDIR = "hydra.job.chdir"
 _FILES = (".json", ".yaml", ".yml", ".toml")
 _OF_CONFIGARGPARSE = (".txt", ".ini", ".cfg", ".conf")
 TEXTS = (*_FILES, *_OF_CONFIGARGPARSE[1:])
@@ -83,6 +84,7 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
                 path = folder / str(named.get("config_path") or ".") / str(named["config_name"])
                 _compose(found, path, "", set())
                 _say_again(found, arguments)
+                found.moves = _moves(found, arguments)
     told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
     files = (*_FILES, *_OF_CONFIGARGPARSE) if "configargparse" in source.packages else _FILES
     for text in told:
@@ -110,6 +112,14 @@ def _of_command_line(arguments: Sequence[str]) -> dict[str | None, Any]:
         if name[:1] == "-" and key in short.values():
             told[key] = value if equals else after
     return told
+
+
+def _moves(found: Settings, arguments: Sequence[str]) -> bool:
+    """What ``hydra.job.chdir`` says, on the command line or in the files; else what its version does."""
+    told = [value for key, _, value in (word.lstrip("+").partition("=") for word in arguments) if key == _CHDIR]
+    if told or _CHDIR in found.values:
+        return (*told, found.values.get(_CHDIR))[0] in ("True", "true")
+    return found.moves and not any(flag.name == f"{_CHDIR}=" for flag in found.flags)
 
 
 def _say_again(found: Settings, arguments: Sequence[str]) -> None:
