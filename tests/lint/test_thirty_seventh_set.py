@@ -31,3 +31,27 @@ def test_what_must_fail_is_wrong_on_purpose(folder: str) -> None:
 @pytest.mark.parametrize(("command", "level"), [("echo, done", "note"), ("torchrun, t.py", "warning")])
 def test_a_step_of_seconds_is_no_training_that_is_not_retried(command: str, level: str) -> None:
     assert ("ARGO016", level) in said(WORKFLOW % command, least=Level.NOTE)
+
+
+SERVER = (
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: s}\nspec:\n  selector: {matchLabels: {a: b}}\n"
+    "  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: r, command: [accelerate, launch,"
+    " --num_processes=1, --num_machines=1, %s], resources: {limits: {nvidia.com/gpu: 2}}}]}}\n"
+)
+ONE_RANK = (
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  completionMode: Indexed\n  completions: %s\n"
+    "  parallelism: %s\n  backoffLimit: 0\n  template: {spec: {restartPolicy: Never, subdomain: s, containers: [{"
+    "name: c, image: 'r/x:1', command: [torchrun, --nnodes=%s, --node-rank=$(JOB_COMPLETION_INDEX), --master-addr=j-0.s,"
+    " train.py]}]}}\n---\n"
+    "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: None, selector: {job-name: j}}\n"
+)
+
+
+@pytest.mark.parametrize(("script", "told"), [("inference_api.py", False), ("train.py", True)])
+def test_a_server_of_one_process_spreads_its_model_over_the_gpus(script: str, told: bool) -> None:
+    assert (("REND053", "warning") in said(SERVER % script)) == told
+
+
+@pytest.mark.parametrize(("nodes", "told"), [(1, False), (2, True)])
+def test_the_only_rank_waits_for_no_others_name(nodes: int, told: bool) -> None:
+    assert (("REND003", "warning") in said(ONE_RANK % (nodes, nodes, nodes))) == told

@@ -30,7 +30,7 @@ _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
 _OF_FIELDS: Final = ("API002", "API003", "API004", "API005", "API006")
 _OF_TRAININGS: Final = (
-    *("ARGO016", "ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART", "SEC013", "STORE015", "STORE016"),
+    *("ARGO016", "ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "REND053", "RESTART", "SEC013", "STORE015", "STORE016"),
 )
 """What harms a training is a note for a pod that nothing calls one."""
 
