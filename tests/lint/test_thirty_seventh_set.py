@@ -41,8 +41,8 @@ SERVER = (
 ONE_RANK = (
     "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  completionMode: Indexed\n  completions: %s\n"
     "  parallelism: %s\n  backoffLimit: 0\n  template: {spec: {restartPolicy: Never, subdomain: s, containers: [{"
-    "name: c, image: 'r/x:1', command: [torchrun, --nnodes=%s, --node-rank=$(JOB_COMPLETION_INDEX), --master-addr=j-0.s,"
-    " train.py]}]}}\n---\n"
+    "name: c, image: 'r/x:1', command: [torchrun, --nnodes=%s, --node-rank=$(JOB_COMPLETION_INDEX), "
+    "--master-addr=j-0.s, train.py]}]}}\n---\n"
     "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: None, selector: {job-name: j}}\n"
 )
 
