@@ -29,7 +29,9 @@ _MOST: Final = 50
 _SMALL: Final = frozenset(("API004", "API008", "API010", "MEM007", "MEM012"))
 """What they judge has no words in capitals: such a word is a script's to replace."""
 _OF_FIELDS: Final = ("API002", "API003", "API004", "API005", "API006")
-_OF_TRAININGS: Final = ("ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "RESTART", "SEC013", "STORE015", "STORE016")
+_OF_TRAININGS: Final = (
+    *("ARGO016", "ARGV04", "BATCH", "GANG", "MEM00", "MEM015", "REND053", "RESTART", "SEC013", "STORE015", "STORE016"),
+)
 """What harms a training is a note for a pod that nothing calls one."""
 
 
@@ -41,7 +43,8 @@ _SKETCH: Final = re.compile(
 
 # What a tool's own tests read is wrong on purpose.
 _FIXTURE: Final = re.compile(
-    r"(?:^|/|__)(?:testdata|(?:test[-_])?fixtures?|__snapshots__|golden|test(?:/|__)resources)(?:/|__)"
+    r"(?:^|/|__)(?:testdata|expected[-_]?failures?|lint[-_]?fail|(?:test[-_])?fixtures?|__snapshots__|golden|"
+    r"test(?:/|__)resources)(?:/|__)"
 )
 _PROPOSAL: Final = re.compile(r"(?:^|/|__)(?:keps|proposals)(?:/|__)")
 """Where an API is sketched, and no run."""

@@ -96,7 +96,7 @@ class Bundle(Documents):
         if workload is None or workload.family in ("argo", "trainer", "pod") or document.host is not None:
             return False
         pods = [role.pod for role in workload.roles]
-        if not pods:
+        if not pods or any(each.spec["container"].exists for each in pods):  # a list that is misspelt
             return False
         described = any(each.node["command"] or each.node["args"] for pod in pods for each in pod.all_containers)
         return not described and not any(each.image for pod in pods for each in pod.all_containers)

@@ -74,7 +74,7 @@ def may_train(workload: Workload, bundle: Bundle) -> bool:
         return False
     if workload.family == "other":  # what is started again when it ends serves, unless its script is named a training
         return any(named_training(process.words) for process in processes)
-    if workload.family not in ("job", "pod") or workload.gpus != 0:
+    if workload.family not in ("job", "pod", "argo") or workload.gpus != 0:
         return True
     names += [each.image.text for each in containers]
     if named_training(names) or any(_is_rank(role, bundle) for role in workload.roles):

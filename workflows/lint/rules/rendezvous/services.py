@@ -98,12 +98,13 @@ def _dialled_level(named: Named, workload: Workload, bundle: Bundle) -> Level | 
 def not_ready_addresses(workload: Workload, bundle: Bundle) -> Iterator[Problem]:
     """The names of pods that are not ready yet."""
     seen: set[int] = set()
+    others = any(each.nodes is None or each.several_nodes for each in talks(workload, bundle))
     for role, found in [
         *((named.role, found) for named, found in _found(workload, bundle)),
         *_dialled(workload, bundle),
     ]:
         flag = found.spec["publishNotReadyAddresses"]
-        if not found.headless or flag.flag is True or flag.open or not talks(workload, bundle):
+        if not found.headless or flag.flag is True or flag.open or not others:
             continue
         if id(found.document) in seen:
             continue
