@@ -180,6 +180,12 @@ def test_what_a_workflow_is_made_of_is_not_written_over(named: str, tmp_path: Pa
     assert [(tmp_path / name).read_text() for name in ("run.toml", "train.py")] == [RUN, TRAIN]
 
 
+def test_words_in_braces_that_this_run_has_no_value_for_are_refused_by_p_too(tmp_path: Path) -> None:
+    """The description refused them, and -p handed the script the braces."""
+    told = refused(tmp_path, "-p", 'args=["{data}"]')
+    assert "{data} has no value in this run; add [dataset] with its uri, or write the path" in told
+
+
 def test_a_description_is_no_script_though_it_reads_as_python(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text('name = "gpt"\n[gang]\nnnodes = 1\n')
     ended = argosy(tmp_path, "init", "run.toml")

@@ -15,6 +15,7 @@ import pytest
 
 from argosy.steps.runlog import KEPT, LOG_UNWRITTEN, RunLog
 from argosy.steps.store import open_store
+from argosy.workflows.cli.run_folder import RunFolder
 from argosy.workflows.cli.unwritten import UnwrittenWatch
 from tests.s3 import S3Server, nothing
 
@@ -75,6 +76,28 @@ def test_the_panel_shows_the_step_below_the_bar() -> None:
     lines = [line.strip("│ ") for line in console.export_text().splitlines()]
     assert "step 20 of 40, loss 2.5" in lines
     assert any(line.startswith("attempt 1; checkpoint") for line in lines)
+
+
+def test_brackets_in_a_warning_or_a_name_are_no_markup(tmp_path: Path) -> None:
+    """Of a folder "[/x]" argosy top told of a mistake of ours, and of "[x]" it left the name out."""
+    from rich.console import Console
+
+    from argosy.steps.record.tally import Tally
+    from argosy.workflows.cli.live import _panel
+    from argosy.workflows.cli.top import Rows, _table
+
+    folder = RunFolder(tmp_path / "runs" / "gpt", tmp_path)
+    folder.path.mkdir(parents=True)
+    (folder.path / "state.json").write_text("[/x] [x]")
+    rows = Rows(lambda: [folder])
+    rows.look()
+    rows.shown[0].trouble = "no [/x] and no [x]"
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(_table(rows))
+    console.print(_panel("[/x] [x].yaml", 1.0, Tally(), {}))
+    shown = console.export_text()
+    assert "warning: no [/x] and no [x]" in shown
+    assert "[/x] [x].yaml" in shown
 
 
 def test_in_a_narrow_terminal_a_run_still_has_its_name(story, tell) -> None:

@@ -115,7 +115,7 @@ class RichScreen:
         self._live.stop()
 
 
-def _panel(title: str, seconds: float, tally: Tally, state: dict[str, Any]) -> RenderableType:
+def _panel(name: str, seconds: float, tally: Tally, state: dict[str, Any]) -> RenderableType:
     from rich.console import Group
     from rich.panel import Panel
     from rich.progress_bar import ProgressBar
@@ -133,7 +133,7 @@ def _panel(title: str, seconds: float, tally: Tally, state: dict[str, Any]) -> R
         rows.append(Text(tally.progress() if tally.running else tally.waiting(), style="bold"))
         attempts = f"attempt {tally.attempts}" + (f", {tally.failures} failed before" if tally.failures else "")
         rows.append(Text(f"{attempts}; checkpoint {tally.checkpoint or 'none yet'}", style="dim"))
-    return Panel(Group(*rows), title=title, subtitle=duration(seconds), title_align="left", subtitle_align="right")
+    return Panel(Group(*rows), title=Text(name), subtitle=duration(seconds), title_align="left", subtitle_align="right")
 
 
 def _pipeline(state: dict[str, Any]) -> RenderableType:

@@ -65,11 +65,11 @@ def read_parameters(source: Source, given: Sequence[str], named: dict[str, str])
         if key not in known:
             listed = ", ".join(known) or "none"
             raise InputError(f"-p {key}: the workflow has no such parameter; it has {listed}")
-        _check(key, value)
+        _check(key, value, source)
     return found
 
 
-def _check(key: str, value: str) -> None:
+def _check(key: str, value: str, source: Source) -> None:
     if "\0" in value or len(value) > LONGEST:
         raise InputError(f"-p {key}: {len(value)} characters; a value is text without NUL, shorter than {LONGEST}")
     if "{{" in value or "}}" in value:
@@ -85,7 +85,10 @@ def _check(key: str, value: str) -> None:
             raise InputError(
                 f'-p args={value!r}: no JSON list of texts; write for example -p \'args=["--steps", "10"]\''
             )
+        absent = _absent(source)
         for word in (word for item in listed for word in named(item)):
+            if word in absent:
+                raise InputError(f"-p args={value!r}: {{{word}}} has no value in this run; {absent[word]}")
             if word not in VARIABLES:
                 remedy = f"{suggestion(word, [*VARIABLES], 'words')}; a backslash before the brace keeps it as it is"
                 raise InputError(f"-p args={value!r}: {{{word}}} stands for nothing; {remedy}")
@@ -106,6 +109,15 @@ def _check(key: str, value: str) -> None:
             raise InputError(
                 "dataset-uri: holds user or password (not shown), which everybody could read; leave them out"
             )
+
+
+def _absent(source: Source) -> dict[str, str]:
+    """Words in braces that its run has no value for, and what to do; of a compiled one nobody knows."""
+    if source.run is None:
+        return {}
+    from argosy.workflows.spec.placeholders import absent_in_training
+
+    return absent_in_training(source.run)
 
 
 def _is_digest(text: str) -> bool:

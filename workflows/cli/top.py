@@ -210,8 +210,10 @@ def _live(rows: Rows) -> None:
 
 def _table(rows: Rows) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(*COLUMNS, box=None, header_style="bold", caption="\n".join(_captions(rows)), caption_justify="left")
+    told = Text("\n".join(_captions(rows)))  # as text alone its brackets would be taken for markup
+    table = Table(*COLUMNS, box=None, header_style="bold", caption=told, caption_justify="left")
     # What a run is called is shown whole, however narrow the terminal is.
     table.columns[0].min_width = max((len(row.run.name) for row in rows.shown), default=0)
     for row in rows.shown:

@@ -26,7 +26,7 @@ def check_placeholders(run: TrainingRun) -> None:
     Raises:
         Refusal: one is unknown, or has no value in this run.
     """
-    training = _absent_in_training(run)
+    training = absent_in_training(run)
     for place, text in enumerate(run.args):
         _check(f"args.{place}", text, training)
     for name, text in run.env.items():
@@ -54,7 +54,8 @@ def _check(field: str, text: str, absent: dict[str, str], more: tuple[str, ...] 
             raise Refusal(f"{shown} stands for nothing", remedy, field=field, value=text)
 
 
-def _absent_in_training(run: TrainingRun) -> dict[str, str]:
+def absent_in_training(run: TrainingRun) -> dict[str, str]:
+    """Words that have no value in the arguments of its script, and what to do instead."""
     absent = {"metrics": "only an evaluation script writes metrics; remove it"}
     if run.dataset is None:
         absent |= dict.fromkeys(("data", "data_uri", "data_digest"), "add [dataset] with its uri, or write the path")
