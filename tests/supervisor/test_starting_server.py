@@ -13,7 +13,7 @@ import pytest
 from argosy.steps.cluster import watching
 from argosy.steps.cluster.api import ApiRevoked
 from argosy.steps.cluster.connecting import connect
-from argosy.steps.cluster.kinds import POD
+from argosy.steps.cluster.kinds import POD, kind_of
 from argosy.steps.cluster.watching import Watched
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
@@ -52,6 +52,8 @@ def test_what_was_allowed_is_asked_for_again(said: tuple[int, str], tmp_path: Pa
     with serving(server, tmp_path) as kubeconfig:
         api = connect(kubeconfig=str(kubeconfig))
         api.create(JOB)
+        server.said = [said]
+        api.delete(kind_of(JOB), "w-a1")
         server.said = [said, said]
         assert api.create({**JOB, "metadata": {"name": "w-a2"}}) is not None
         server.said = [said] * 9
@@ -63,6 +65,16 @@ def test_what_was_allowed_is_asked_for_again(said: tuple[int, str], tmp_path: Pa
 def test_a_server_that_was_away_is_asked_again(tmp_path: Path) -> None:
     with serving(Starting((503, "starting"), (403, SAID)), tmp_path) as kubeconfig:
         assert connect(kubeconfig=str(kubeconfig)).create(JOB) is not None
+
+
+def test_a_person_may_see_what_he_may_not_change(tmp_path: Path) -> None:
+    server = Starting()
+    with serving(server, tmp_path) as kubeconfig:
+        api = connect(kubeconfig=str(kubeconfig), patience=10.0)
+        api.create(JOB)
+        server.said = [(403, SAID)]
+        with pytest.raises(StepError, match="is forbidden"):
+            api.delete(kind_of(JOB), "w-a1")
 
 
 def test_what_never_was_allowed_and_what_a_policy_refuses_is_not(tmp_path: Path) -> None:
