@@ -18,6 +18,7 @@ REFUSED = {
     "named-hooks": "hooks.done",
     "expression-pattern-of-another-language": "error parsing regexp", "expression-wrong-escape": "invalid char escape",
     **dict.fromkeys(("expression-of-a-tag", "expression-of-a-tag-in-a-step"), "unexpected character"),
+    "braces-that-nothing-closes": "that nothing closes",
     "suspend-fraction": "suspend.duration",
     **dict.fromkeys(("set-fails", "set-of-a-step", "set-main-fails", "set-retried", "set-in-a-retry"), "containerSet"),
     **dict.fromkeys(("daemon-answers", "daemon-then-failure", "daemon-last"), "daemon"),

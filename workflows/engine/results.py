@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy.workflows.engine.expression.parser import ExpressionError
-from argosy.workflows.engine.gotext import any_string
+from argosy.workflows.engine.gotext import any_string, plain_text
 from argosy.workflows.engine.node import OMITTED, SKIPPED, NodeState
 from argosy.workflows.engine.operation import Operation, TemplateError
 from argosy.workflows.engine.references import reference_of
@@ -125,9 +125,8 @@ def _parameter(parameter: Mapping[str, Any], scope: Scope) -> str:
 
 def _evaluated(text: str, scope: Scope) -> str:
     from argosy.workflows.engine.expression.evaluate import evaluate
-    from argosy.workflows.engine.gotext import json_text
 
     value = evaluate(text, nested(scope.values))
     if value is None:
         raise ExpressionError(f'failed to evaluate expression "{text}"')
-    return value if isinstance(value, str) else json_text(value)
+    return plain_text(value)  # not JSON, as elsewhere

@@ -13,7 +13,7 @@ from typing import Any
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import breaks_json, json_text
 
-_TAG = re.compile(r"\{\{((?:(?!\{\{).)*?)\}\}", re.DOTALL)
+_TAG = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 STEPS_AND_TASKS = re.compile(r"(tasks|steps)(\.|$)")
 """What has to have a value before a step or task starts."""
 EVERYTHING = re.compile("")
@@ -91,7 +91,11 @@ class Substitution:
         tag = match[1]
         if tag.startswith("="):
             return self._expression(match[0], tag[1:])
-        name = tag.strip()
+        name, outer = tag.strip(), ""
+        if name not in self._values and tag.rpartition("{{")[2] in self._values:
+            # The innermost of tags in tags; what begins the text is none to Argo.
+            start, _, inner = tag.rpartition("{{")
+            name, outer = (inner, "{{" + start) if start else (name, "")
         if name not in self._values:
             # Artifacts are resolved apart from texts, and may be optional.
             if self._needs(name) and (self._required is EVERYTHING or ".outputs.artifacts." not in name):
@@ -104,7 +108,7 @@ class Substitution:
                 "(skipped/omitted node with no default)"
             )
         self._broken = self._broken or breaks_json(found)
-        return found
+        return outer + found
 
     def _expression(self, whole: str, text: str) -> str:
         from argosy.workflows.engine.expression.evaluate import evaluate, identifiers

@@ -118,7 +118,12 @@ def _expression(text: str, path: str) -> Iterator[str]:
 
 
 def _expressions(template: Mapping[str, Any], path: str) -> Iterator[str]:
-    for text in texts_of({key: value for key, value in template.items() if key not in ("metrics", "podSpecPatch")}):
+    texts = [*texts_of({key: value for key, value in template.items() if key not in ("metrics", "podSpecPatch")})]
+    if any(_EXPRESSION_TAG.search(text) for text in texts):
+        for text in texts:
+            if text.rfind("{{") > text.rfind("}}"):
+                yield f"{path}: {text!r}: in Argo a '{{{{' that nothing closes may swallow the expressions after it"
+    for text in texts:
         for expression in _EXPRESSION_TAG.findall(text):
             yield from _expression(expression, path)
 

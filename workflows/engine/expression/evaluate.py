@@ -23,12 +23,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     Raises:
         ExpressionError: syntax, an unsupported function, or operands of the wrong kind.
     """
-    tree = parse(text)
-    try:
-        check_kinds(tree, names)
-        return _Evaluator(names).value(tree)
-    except RecursionError:
-        raise ExpressionError("the expression is nested too deep") from None
+    tree = _compiled(text, names)
+    return _Evaluator(names).value(tree)
 
 
 def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
@@ -37,13 +33,23 @@ def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
     Raises:
         ExpressionError: see :func:`evaluate`, or the value is no boolean.
     """
+    tree = _compiled(text, names)
     try:
-        result = evaluate(text, names)
+        result = _Evaluator(names).value(tree)
     except ExpressionError as error:
         raise ExpressionError(f"unable to evaluate expression '{text}': {error}") from None
     if not isinstance(result, bool):
         raise ExpressionError(f"unable to cast expression result '{plain_text(result)}' to bool")
     return result
+
+
+def _compiled(text: str, names: Mapping[str, Any]) -> Any:
+    tree = parse(text)
+    try:
+        check_kinds(tree, names)
+    except RecursionError:  # what can be judged can be evaluated: that goes less deep
+        raise ExpressionError("the expression is nested too deep") from None
+    return tree
 
 
 def check(text: str) -> None:

@@ -71,11 +71,11 @@ def _jsonpath(document: str, path: str) -> Any:
     value = _from_json(document)
     refuse_path(path)
     for match in _STEP.finditer(path):
-        name = match[1] or match[3]
+        key: Any = match[1] or match[3] or int(match[2])
         try:
-            if not isinstance(value, dict if name is not None else list):
+            if not isinstance(value, dict if isinstance(key, str) else list):
                 raise TypeError
-            value = value[name] if name is not None else value[int(match[2])]
+            value = value[key]
         except (KeyError, IndexError, TypeError):
             raise ExpressionError(f"jsonpath: {path} finds nothing") from None
     return value

@@ -6,7 +6,7 @@ as it is evaluated, where ``'1' == 1`` is false and no mistake.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lark import Tree
@@ -67,7 +67,7 @@ class _Kinds:
         if not isinstance(tree, Tree):
             return ANY
         kind = str(tree.data)
-        known = getattr(self, f"_{kind}", None)
+        known: Callable[..., Kind] | None = getattr(self, f"_{kind}", None)
         if known is not None:
             return known(*tree.children)
         kinds = [self.of(each) for each in tree.children]
