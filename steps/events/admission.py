@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from argosy.steps.contract.errors import InputError
 from argosy.steps.contract.trigger_arguments import TriggerArgs
@@ -144,7 +145,9 @@ def unusable(uri: str) -> str:
     """Why a uri made of a bucket's keys cannot be a workflow's parameter; empty when it can."""
     try:
         check_uri(uri)
-    except InputError as error:
+        if uri.startswith("file:"):
+            unquote(uri, errors="strict")
+    except (InputError, UnicodeDecodeError) as error:
         return str(error)
     return "its name holds {{ or }}, which Argo would take for a placeholder" if "{{" in uri or "}}" in uri else ""
 

@@ -117,7 +117,7 @@ def wanted(args: TriggerArgs, key: str) -> bool:
 
 def dataset_below(uri: str, folder: str) -> str:
     """The uri of a folder of the dataset; a key's ``%`` is a ``%`` of a file's name."""
-    inner = quote(folder) if uri.startswith("file:") else folder
+    inner = quote(folder, errors="surrogateescape") if uri.startswith("file:") else folder
     return f"{uri.rstrip('/')}/{inner}".rstrip("/")
 
 

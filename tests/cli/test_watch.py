@@ -321,3 +321,35 @@ def test_a_run_by_hand_that_new_data_replace_has_ended_before_theirs_begins(watc
             assert by_hand.wait(60) == 143
         finally:
             by_hand.terminate()
+
+
+SLEEPER = """
+import sys, time
+awake, sleep, slept = time.monotonic(), time.sleep, []
+def sleeps(seconds):
+    slept.append(seconds)
+    sleep(seconds)
+time.sleep = sleeps
+time.time = lambda: 1924948800 + time.monotonic() - awake + (13 * 3600 if 0.2 in slept else 0)
+from argosy.workflows.cli.main import main
+main()
+"""
+
+
+def test_a_machine_that_slept_is_not_late_and_a_store_that_was_away_is_asked_before_the_next_night(
+    watched: Watched,
+) -> None:
+    """At noon of 2030-12-31 it falls asleep for 13 hours. The look at midnight came 13 hours late, or a year."""
+    (watched.folder / "run.toml").write_text(
+        (watched.folder / "run.toml").read_text() + 'on = "schedule"\nschedule = "0 0 1 1 *"\n'
+    )
+    watched.put("v1")
+    no_folder = watched.folder / ".argosy" / "volumes" / "argosy" / "store" / "fed" / "trigger"
+    no_folder.parent.mkdir(parents=True)
+    no_folder.touch()
+    with (watched.folder / "watch.log").open("a") as log:
+        command = [sys.executable, "-c", SLEEPER, "watch", "run.toml"]
+        watched.watch = subprocess.Popen(command, cwd=watched.folder, stdout=log, stderr=log, start_new_session=True)
+    watched.until("a look that fails", lambda: "looking again later" in watched.told(), 60)
+    no_folder.unlink()
+    watched.until("the start", lambda: "new data at the time of the schedule -> fed-" in watched.told())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import threading
 from collections import Counter
@@ -212,6 +213,16 @@ def test_a_marker_alone_is_no_data_whatever_its_name(world: World, marker: str) 
     assert told(world.hearing().look()) == ["waiting"]
     world.put("v1/part-0")
     assert told(world.hearing().look()) == ["start"]
+
+
+def test_a_folder_whose_name_is_no_text_is_refused_and_stops_no_other(world: World) -> None:
+    """Every look ended in an error of ours, and nothing was started any more."""
+    world.hearing().look()
+    world.dataset(os.fsdecode(b"\xff"), "x")
+    world.dataset("v1")
+    assert sorted(told(world.hearing().look())) == ["refused", "start"]
+    (started,) = world.cluster.started.values()
+    assert started["dataset-uri"] == f"{world.dataset_uri}/v1"
 
 
 @pytest.mark.parametrize("on", ["marker", "quiet", "count"])

@@ -104,6 +104,8 @@ class _Watching:
         self._lock = threading.Lock()
         self._remote = not source.run.dataset or not source.run.dataset.uri.startswith("file:")
         self._ending = threading.Event()
+        # A machine that slept, or whose clock was set, is not late for a time of the day.
+        self._clock = time.time if self._trigger.on == "schedule" else time.monotonic
         self._shown = False
         self._queue = open_queue(self._trigger.event_source)
         self._tell(f"watching {trigger_args(source.run).dataset_uri}; runs start {_where(starter.place)}")
@@ -123,11 +125,11 @@ class _Watching:
         if self._queue is not None:
             threading.Thread(target=self._follow, args=(self._queue,), daemon=True).start()
         signal.signal(signal.SIGTERM, _interrupt)
-        due = time.monotonic() + self._pause(1) if self._trigger.on == "schedule" else 0.0
+        due = self._due(1) if self._trigger.on == "schedule" else 0.0
         try:
             while True:
-                if time.monotonic() >= due:
-                    due = time.monotonic() + self._looked()
+                if self._clock() >= due:
+                    due = self._looked()
                 if self._local is not None:
                     with self._lock:
                         self._local.turn()
@@ -142,23 +144,22 @@ class _Watching:
             return 128 + next(iter(asked.args), signal.SIGINT)
 
     def _looked(self) -> float:
-        """Look; seconds until the next one."""
+        """Look; when the next look is due, by the clock."""
         try:
-            pages = self._look()
+            return self._due(self._look())
         except (StepError, OSError) as error:
             self._tell(f"warning: {error}; looking again later")
-            pages = 1
-        return self._pause(pages)
+            return self._clock() + self._trigger.poll_seconds
 
-    def _pause(self, pages: int) -> float:
+    def _due(self, pages: int) -> float:
         if self._trigger.on == "schedule":
             from argosy.steps.contract.cron import next_time
 
-            return next_time(self._trigger.schedule, time.time()) - time.time()
+            return next_time(self._trigger.schedule, self._clock())
         pause = float(self._trigger.poll_seconds)
-        if not self._remote:
-            return pause
-        return pause * max(1, pages) * (_LOOKS_PER_QUEUE if self._queue is not None else 1)
+        if self._remote:
+            pause *= max(1, pages) * (_LOOKS_PER_QUEUE if self._queue is not None else 1)
+        return self._clock() + pause
 
     def _look(self) -> int:
         with self._lock:
