@@ -55,7 +55,7 @@ def _decide(claims: ClaimLog, args: AdmitArgs) -> tuple[str, str]:
         own = latest.pop(args.workflow_uid, None)
         if own is not None and own.state == "running":
             return "start", "this workflow holds the claim already"
-        obstacle = _obstacle(claims, latest)
+        obstacle = _obstacle(claims, latest, args.dataset_digest)
         if obstacle and own is None and (args.event or args.once) and not args.force:
             return "duplicate", obstacle
         reason = _reason(args, latest, obstacle, own)
@@ -63,13 +63,14 @@ def _decide(claims: ClaimLog, args: AdmitArgs) -> tuple[str, str]:
             return "start", reason
 
 
-def _obstacle(claims: ClaimLog, latest: dict[str, RunClaim]) -> str:
+def _obstacle(claims: ClaimLog, latest: dict[str, RunClaim], dataset: str) -> str:
+    what = f"this run{' and dataset' if dataset else ''}"
     for claim in reversed(latest.values()):
         if claim.state == "succeeded":
-            return f"workflow {claim.workflow} has already succeeded with this run and dataset"
+            return f"workflow {claim.workflow} has already succeeded with {what}"
         if claims.is_alive(claim):
             silent = f"{max(0.0, time.time() - claims.last_sign(claim)):.0f} s ago"
-            held = f"holds this run and dataset since {_utc(claim.time)}"
+            held = f"holds {what} since {_utc(claim.time)}"
             return f"workflow {claim.workflow} {held}, and gave its last sign of life {silent}"
     return ""
 

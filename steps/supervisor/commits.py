@@ -115,7 +115,9 @@ class RunCommits:
         have = "there is no checkpoint" if found is None else f"the newest checkpoint is of step {found.step}"
         ends = [one.step for one in self._store.commits() if one.final]
         earlier = f"; that of step {ends[-1]} was, and is not the last" if ends else ""
-        final = "" if found is None else f" and was not saved with final=True{earlier}"
+        own = found is not None and found.kind == "files"  # of an opaque folder it is argosy that saves the last
+        last = "none was saved after they had ended" if own else "was not saved with final=True"
+        final = "" if found is None else f" and {last}{earlier}"
         want = f" and step {self._end_step} was declared" if self._end_step > 0 else final
         lost = f"; the first node wrote nothing, and {', '.join(uncommitted)}" if uncommitted else ""
         return f"all ranks exited 0, but {have}{want}{lost}"

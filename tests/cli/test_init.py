@@ -324,3 +324,24 @@ def test_a_script_of_the_shell_is_called_one(name: str, line: str, said: str, ar
     code, out, err = argosy("init", name)
     assert (code, out) == (2, "")
     assert f"SCRIPT {name}: a shell script, which {said}" in err
+
+
+def test_a_step_that_may_never_come_is_no_promise(initialized) -> None:
+    begin = "import torch\nm = torch.nn.Linear(4, 1)\no = torch.optim.SGD(m.parameters())\n"
+    turn = "    m(x).backward()\n    o.step()\n    torch.save(m.state_dict(), 'o/m.pt')\n"
+    _, _, told = initialized({"train.py": f"{begin}for step in range(40):\n{turn}"})
+    assert "step=20   # watch it being killed and resumed\n" in told
+    _, _, told = initialized({"train.py": f"{begin}for i, x in zip(range(40), data()):\n{turn}"})
+    assert "step=50   # watch it being killed and resumed, if it takes so many steps\n" in told
+
+
+def test_what_is_no_description_is_not_to_be_renamed(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    assert "write one with: argosy init train.py" in argosy("run", "train.py")[2]
+
+
+def test_arguments_of_the_script_are_told_from_those_of_init(argosy, tmp_path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    code, _, err = argosy("init", "train.py", "--epochs", "1")
+    assert code == 2
+    assert "the script's own follow --, as in argosy init train.py -- --epochs" in err

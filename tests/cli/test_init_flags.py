@@ -155,3 +155,25 @@ def test_of_two_fields_with_one_name_the_one_that_is_told_is_meant(initialized) 
     )
     _, found, said = initialized({"train.py": script}, "--", "--log.out", "x", "--save.out", "z")
     assert found["checkpoint"]["path"] == "z", said
+
+
+@pytest.mark.parametrize(
+    ("declared", "name"),
+    [
+        ("@click.option('--resume', 'go_on', is_flag=True)", "--resume"),
+        ("@click.option('--continue/--no-continue', 'go_on', default=False)", "--continue"),
+        ("@click.option('--continue-training/--anew', 'go_on')", "--continue-training"),
+    ],
+)
+def test_a_flag_is_known_by_its_name_whatever_its_parameter_is_called(declared: str, name: str, initialized) -> None:
+    script = (
+        f"import click, os, torch\n@click.command()\n{declared}\ndef main(go_on):\n"
+        "    m = torch.nn.Linear(4, 1)\n    o = torch.optim.Adam(m.parameters())\n    s = 0\n"
+        "    if go_on and os.path.exists('w/m.pt'):\n        c = torch.load('w/m.pt')\n"
+        "        m.load_state_dict(c['m'])\n        o.load_state_dict(c['o'])\n        s = c['s']\n"
+        "    for s in range(s + 1, 40):\n        m(x).backward()\n        o.step()\n"
+        "        torch.save({'m': m.state_dict(), 'o': o.state_dict(), 's': s}, 'w/m.pt')\nmain()\n"
+    )
+    code, found, said = initialized({"train.py": script})
+    assert code == 0, said
+    assert found["checkpoint"].get("resume_args") == [name], said

@@ -207,3 +207,13 @@ def test_rays_trainer_is_not_said_to_be_of_transformers(written) -> None:
     _, _, said = written(RAYS, "--", "--output_dir", "out")
     assert "transformers.Trainer saves there" in said
     assert "TorchTrainer" not in said
+
+
+def test_a_line_to_write_leaves_out_what_the_script_has(initialized) -> None:
+    script = (
+        "import lightning as L\nk = L.pytorch.callbacks.ModelCheckpoint(dirpath='c'{})\n"
+        "t = L.Trainer(callbacks=[k])\nt.fit(net, data)\n"
+    )
+    for own, words in (("", "ckpt_path='last') in line 4; save_last=True in its"), (", save_last=True", "line 4, and")):
+        _, _, said = initialized({"train.py": script.format(own)})
+        assert words in said

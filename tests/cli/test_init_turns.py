@@ -199,3 +199,26 @@ def test_what_is_doubted_stands_before_the_lines_and_once(initialized) -> None:
     why, lines = said.split(". For it to go on write")
     assert "saves only when its loop has ended" in why
     assert "; " not in lines.split("Next:")[0]
+
+
+KERAS = "import keras\nmodel = keras.Sequential([])\nmodel.fit(x, y, callbacks=[keras.callbacks.BackupAndRestore({})])\n"
+
+
+@pytest.mark.parametrize(
+    ("backup", "saved", "kept"),
+    [
+        ("'o/backup'", "o/m.keras", ("o", ["backup/**/*", "m.keras"])),
+        ("'o/backup'", "m.keras", (".", ["o/backup/**/*", "m.keras"])),
+        ("'o', delete_checkpoint=False", "m.keras", ("o", ["**/*"])),
+    ],
+)
+def test_what_keras_removes_at_its_end_is_kept_with_what_it_leaves(backup, saved, kept, initialized) -> None:
+    code, found, said = initialized({"train.py": f"{KERAS.format(backup)}model.save('{saved}')\n"})
+    assert code == 0, said
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == kept, said
+    assert "counts up" not in said
+
+
+def test_of_a_training_that_leaves_nothing_no_description_is_written(initialized) -> None:
+    code, _, said = initialized({"train.py": KERAS.format("'o/backup'")})
+    assert (code, "line 3 removes o/backup when it has ended" in said) == (2, True), said

@@ -61,6 +61,13 @@ def test_after_success_an_event_is_a_duplicate_and_a_person_is_not(pods: Any) ->
     assert (forced.outputs["decision"], forced.outputs["reason"][:16]) == ("start", "forced, although")
 
 
+def test_a_run_without_a_dataset_is_told_of_none(pods: Any) -> None:
+    for workflow in ("wf-1", "wf-2"):
+        told = pods.run(AdmitArgs, workflow, **WORK | {"dataset_digest": ""})
+        ended(pods, workflow, "Succeeded")
+    assert told.outputs["reason"] == "started by hand, although workflow wf-1 has already succeeded with this run"
+
+
 @pytest.mark.parametrize("status", ["Failed", "Error"])
 def test_a_failed_claim_is_taken_over_once(status: str, pods: Any) -> None:
     pods.run(AdmitArgs, "wf-1", **EVENT)

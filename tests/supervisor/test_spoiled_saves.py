@@ -25,6 +25,17 @@ def test_who_was_final_too_early_is_told_so(tmp_path: Path) -> None:
     assert "is of step 6 and was not saved with final=True; that of step 5 was" in commits.missing()
 
 
+def test_of_an_opaque_folder_nobody_is_told_of_final(tmp_path: Path) -> None:
+    store = open_store(tmp_path.as_uri())
+    checkpoints = CheckpointStore(store, "r")
+    claim = checkpoints.claim("gang")
+    name = checkpoints.new_save(claim, 5)
+    part = checkpoints.part(name, 0)
+    part.add_bytes("x", b"5")
+    checkpoints.commit(claim, name, 5, [part.finish()], kind="files", world_size=1, final=False)
+    assert "is of step 5 and none was saved after they had ended" in RunCommits(store, "r", "latest", 0).missing()
+
+
 def test_what_was_saved_since_is_no_progress(tmp_path: Path) -> None:
     store = open_store(tmp_path.as_uri())
     checkpoints = CheckpointStore(store, "r")

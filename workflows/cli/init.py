@@ -33,7 +33,7 @@ NAME_LENGTH = 40
 OUT = "out"
 """The folder that a variable names, where the script has none."""
 KILLED = "watch it being killed and resumed"
-USUAL_KILL_STEP = 50
+MAYBE = f"{KILLED}, if it takes so many steps"
 OF_JAX = (
     "initialize(f\"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}\", int(os.environ['WORLD_SIZE']), "
     "int(os.environ['RANK']))"
@@ -128,7 +128,7 @@ def command(
     next_commands(
         [
             (typed("argosy", "run", path), "run it on this machine"),
-            (typed("argosy", "run", path, "--inject", f"kill:rank=0@step={_halfway(facts)}"), KILLED),
+            (typed("argosy", "run", path, "--inject", f"kill:rank=0@step={_halfway(facts)}"), KILLED if facts.end else MAYBE),
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )
@@ -193,7 +193,7 @@ def _arguments(
 
 def _halfway(facts: ScriptFacts) -> int:
     """A step that the script reaches, and that lies behind a checkpoint or two."""
-    return USUAL_KILL_STEP if facts.end is None else max(1, facts.end // 2)
+    return 50 if facts.end is None else max(1, facts.end // 2)
 
 
 def _is_told_by_args(flag: Flag) -> bool:

@@ -87,7 +87,8 @@ def put_checkpoint(
     guess.put("path", folder, why)
     guess.why += _to_be_made(facts, folder) if trainer is None and opaque is None else []
     parts = folder != alone
-    counted = [each for each in patterns if "*" in each and (parts or "/" not in each)] if trainer is None else []
+    counted = [each for each in patterns if "*" in each.removesuffix("/**/*") and (parts or "/" not in each)]
+    counted = counted if trainer is None else []
     if patterns:
         only = "" if parts or EACH_RANK in facts.ranks.node else _only_newest(counted)  # which belong to one save
         cost = f"if the * counts up, each commit holds all files so far{only}"

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from argosy.steps.contract.errors import InputError
 from argosy.workflows.cli.init_refused import is_empty
 from argosy.workflows.script.facts import ScriptFacts
 from argosy.workflows.script.places import fixed
@@ -15,10 +16,22 @@ from argosy.workflows.script.values import OUTSIDE
 
 
 def with_its_parts(facts: ScriptFacts, folder: str, patterns: list[str]) -> tuple[str, list[str]]:
-    """The same with what each save numbers in a folder beside it: what goes on by itself may read both."""
+    """The same with what each save numbers in a folder beside it: what goes on by itself may read both; and with what
+    a script leaves that removes its checkpoints when it has ended.
+
+    Raises:
+        InputError: it leaves nothing.
+    """
     left = _left(facts, folder, patterns)
-    above = _above(folder, patterns, left) if left else ""
-    if above in ("", ".") or not all("*" in Path(each).name for each in (*patterns, *left)):
+    above = (_above(folder, patterns, left) or ".") if left and _inside(left) else ""
+    passing = next((each.where for each in fixed(facts.saves) if each.passing and each.folder == folder), "")
+    if passing and not above:
+        raise InputError(
+            f"SCRIPT: {passing} removes {folder} when it has ended, and nothing is saved beside it that a run could end "
+            "with; save the model there, too, as in model.save('out/model.keras'), or give it delete_checkpoint=False"
+        )
+    numbered = above not in ("", ".") and all("*" in Path(each).name for each in (*patterns, *left))
+    if not (numbered or passing):
         return folder, patterns
     kept = [os.path.relpath(Path(folder, each), above) for each in patterns]
     return above, [*kept, *(os.path.relpath(each, above) for each in left)]

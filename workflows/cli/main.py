@@ -91,7 +91,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Start with: argosy init train.py, then argosy run run.toml. Every verb has --help with an example.\n\n"
-    'Completion: eval "$(_ARGOSY_COMPLETE=bash_source argosy)" in ~/.bashrc; zsh_source, fish_source elsewhere.',
+    'Completion: eval "$(_ARGOSY_COMPLETE=bash_source argosy)" in ~/.bashrc; zsh_source (after compinit), fish_source elsewhere.',
 )
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
@@ -194,7 +194,10 @@ def _usage(error: click.UsageError, argv: list[str]) -> str:
         # By click's own measure --help is near to --step.
         near = get_close_matches(error.option_name, error.possibilities, cutoff=0.75)
         error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
-    return f"{error.format_message().rstrip('.')}; see {where} --help"
+    own = ""
+    if isinstance(error, click.NoSuchOption) and verb == " init":
+        own = f"; the script's own follow --, as in argosy init train.py -- {error.option_name}"
+    return f"{error.format_message().rstrip('.')}{own}; see {where} --help"
 
 
 def _disk_full(error: OSError) -> int:

@@ -142,7 +142,7 @@ def is_toml(path: Path) -> bool:
         return False
     if path.is_dir():
         raise InputError(f"FILE {path}: is a folder; name the file in it, for example {path / 'run.toml'}")
-    raise InputError(f"FILE {path}: neither a run (.toml) nor a workflow (.yaml); rename it or name another file")
+    raise InputError(f"FILE {path}: neither a run (.toml) nor a workflow (.yaml); write one with: argosy init train.py")
 
 
 def from_toml(path: Path, ranks: tuple[int, int] | None, kind: Kind = "Workflow") -> Source:

@@ -88,17 +88,17 @@ def _argument(call: ast.Call, source: Source) -> Flag | None:
         or not (call.func.attr in ("add_argument", "option") or _SAYS_A_FLAG & {word.arg for word in call.keywords})
     ):
         return None
-    names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    said = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    names = [name.partition("/")[0].rstrip() for name in said]  # click's --resume/--no-resume
     long = [name for name in names if name.startswith("--")] or [name for name in names if re.match(r"-\w\w", name)]
     if not long:
         return None
     keywords = {word.arg: word.value for word in call.keywords}
     action, click = keywords.get("action"), call.func.attr == "option"
     stores = action is None or (isinstance(action, ast.Constant) and action.value in ("store", "append"))
-    switch = keywords.get("is_flag")
     return Flag(
         name=long[0],
-        takes_value=stores and not (isinstance(switch, ast.Constant) and switch.value is True),
+        takes_value=stores and names == said and not is_true(keywords.get("is_flag")),
         default=plain(keywords.get("default")),
         required=is_true(keywords.get("required")),
         where=source.where(call),

@@ -93,7 +93,7 @@ def _made(source: Source, values: Values, settings: Settings) -> TrainerFacts | 
         resume_flags=() if of_flags else ("--ckpt_path", "--ckpt-path", *_setting_of_fit(source.calls, trainer)),
         resume_args=_words_of_parser(by_cli, of_flags and not resumes),
         resumes=resumes,
-        start=_start(source, trainer, None if before_1 is None else repr(f"{folder}/last.ckpt")),
+        start=_start(source, trainer, saver, None if before_1 is None else repr(f"{folder}/last.ckpt")),
         args=("fit",) if by_cli and not _is_false(_setting(trainer, "run")) else (),
         devices=_devices(trainer, values),
     )
@@ -123,12 +123,13 @@ def _trainer_of(source: Source, values: Values) -> ast.Call | None:
     return next(iter(made), None)
 
 
-def _start(source: Source, trainer: ast.Call, last: str | None) -> str:
+def _start(source: Source, trainer: ast.Call, saver: ast.Call | None, last: str | None) -> str:
     """What makes it go on; ``last``: the file, for a Lightning before 1, whose fit takes none."""
     on = started(source.calls, source, "fit", "ckpt_path", "'last'")
     if last is not None:
         on = f"resume_from_checkpoint={last} if os.path.exists({last}) else None into {source.where(trainer)}"
-    return f"{on}; save_last=True in its ModelCheckpoint"
+    has = saver is not None and _is_true(_setting(saver, "save_last"))
+    return on if has else f"{on}; save_last=True in its ModelCheckpoint"
 
 
 def _folder_around(values: Values, path: ast.expr) -> str | None:

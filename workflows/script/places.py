@@ -13,7 +13,8 @@ class SavedAt:
     """Where a checkpoint is written: a folder relative to the working directory and a glob.
 
     ``whole``: more than the model goes into it. ``unless``: the flag without which nothing is saved here.
-    ``library``: whose ranks all write into it, each a ``rank_file`` ("": one rank writes).
+    ``library``: whose ranks all write into it, each a ``rank_file`` ("": one rank writes). ``passing``: it is removed
+    when the training has ended well.
     """
 
     folder: str
@@ -23,6 +24,7 @@ class SavedAt:
     unless: str = ""
     library: str = ""
     rank_file: str = ""
+    passing: bool = False
 
 
 def fixed(places: Sequence[SavedAt]) -> tuple[SavedAt, ...]:

@@ -45,7 +45,10 @@ _LOOKS_ON = re.compile(
 
 def resume_flag(flags: Sequence[Flag], more: Sequence[str] = ()) -> Flag | None:
     """The flag that makes the script go on from its checkpoint; ``more``: what the library's users call it."""
-    named = {flag.attribute: flag for flag in flags if not flag.name.startswith("--no")}
+    usable = [flag for flag in flags if not flag.name.startswith("--no")]
+    # Its parameter may be called otherwise than it is: click.option("--resume", "go_on").
+    named = {flag.name.lstrip("-").replace("-", "_"): flag for flag in usable}
+    named |= {flag.attribute: flag for flag in usable}
     known = [*_KNOWN, *(name.lstrip("-").replace("-", "_") for name in more)]
     exact = next((named[name] for name in known if name in named), None)
     like = (flag for name, flag in named.items() if "resume" in name and not _NEVER.search(name))

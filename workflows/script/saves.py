@@ -20,6 +20,7 @@ from argosy.workflows.script.writers import (
     in_memory,
     is_called_back,
     moves,
+    passes,
     pickles_a_state,
     targets,
     temporary,
@@ -84,7 +85,7 @@ def saves(source: Source, values: Values) -> tuple[tuple[SavedAt, ...], tuple[tu
             paths = [PurePosixPath(glob + ends[glob]) for glob in globs if not temporary(glob)]
             for path in (*paths, *(each.with_name("checkpoint") for each in paths if ending.endswith(BY_SAVER))):
                 folder, pattern = _split(path)
-                saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank)
+                saved = SavedAt(folder, pattern, source.where(call), whole, unless, *by_rank, passes(call))
                 if found.setdefault((folder, pattern), saved).unless and not unless:
                     found[folder, pattern] = saved
     pickled = _pickled(source, values, {each.folder for each in found.values()})

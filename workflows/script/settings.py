@@ -232,7 +232,7 @@ def _take(found: Settings, content: object, group: str) -> None:
         elif isinstance(each, str | int | float) and each is not False and each != "???":
             leaves.setdefault(key, str(each))
         elif found.hydra:
-            found.flags.append(Flag(f"{key}=", True, None, False, "its settings", dest=key.rpartition(".")[2]))
+            found.flags.append(Flag(f"{key}=", True, None, False, "its file of settings", dest=key.rpartition(".")[2]))
     for each in (leaves, {key.rpartition(".")[2]: value for key, value in reversed(leaves.items())}):
         found.values |= {name: value for name, value in each.items() if name not in found.values}
 

@@ -198,6 +198,12 @@ def holds_a_state(call: ast.Call, source: Source, values: Values, words_of_it: t
     return any(part in word for word in words for part in words_of_it)
 
 
+def passes(call: ast.Call) -> bool:
+    """Whether Keras removes it when it has trained to its end."""
+    kept = argument(call, "delete_checkpoint", 3)
+    return last_name(call.func) == "BackupAndRestore" and not (isinstance(kept, ast.Constant) and kept.value is False)
+
+
 def temporary(path: str) -> bool:
     """A file that is written first and renamed then: the name after it is the checkpoint."""
     name = PurePosixPath(path).name

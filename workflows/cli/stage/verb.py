@@ -126,7 +126,7 @@ def _preview(found: Outlook, folder: Path, facts: dict[str, Any], *, as_json: bo
     all_of_it = f"{count(found.objects, 'object')}, {size(found.bytes)}"
     say(f"{facts['uri']}: {all_of_it}, dataset {short(facts['dataset_digest'])}")
     there = count(found.objects - found.missing_objects, "object")
-    say(f"would fetch {count(found.missing_objects, 'object')}, {size(found.missing_bytes)}; {there} are there")
+    say(f"would fetch {count(found.missing_objects, 'object')}, {size(found.missing_bytes)}; there already: {there}")
     needed = int(found.missing_bytes * ROOM_FACTOR)
     room = "enough" if needed <= found.free_bytes else f"too little: {size(needed)} are needed"
     say(f"{folder} has {size(found.free_bytes)} free, {room}")
