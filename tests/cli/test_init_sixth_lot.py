@@ -170,3 +170,25 @@ def test_settings_of_a_default_that_another_file_was_given_for_are_not_told(init
     table = '{"path": {"resume_state": null, "out": "kept"}}'
     _, _, said = initialized({"train.py": script, "a.json": table, "b.json": table}, "--", "-c", "b.json")
     assert ("resume_state of b.json" in said, "a.json" in said) == (True, False), said
+
+
+def test_what_an_object_is_set_by_its_own_setattr_is_known(initialized) -> None:
+    script = "import os, torch\nfrom ruamel.yaml import YAML\nclass Params:\n    def __init__(self, path, name):\n"
+    script += "        self.params = {}\n        with open(path) as file:\n"
+    script += (
+        "            for key, value in YAML().load(file)[name].items():\n                self.params[key] = value\n"
+    )
+    script += "                self.__setattr__(key, value)\n    def __setitem__(self, key, value):\n"
+    script += "        self.params[key] = value\n        self.__setattr__(key, value)\n"
+    script += "params = Params('c.yaml', 'small')\nparams['path'] = os.path.join(params.out, 'last.pt')\n"
+    script += f"{STATE}params.path)\n"
+    _, found, said = initialized({"train.py": script, "c.yaml": "large: {out: o}\nsmall: {out: kept}\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept", ["last.pt"]), said
+
+
+def test_of_several_tables_with_one_value_the_one_that_an_argument_names_is_told(initialized) -> None:
+    script = f"{TORCH}import yaml\np.add_argument('--name')\np.add_argument('--config')\na = p.parse_args()\n"
+    script += f"cfg = yaml.safe_load(open(a.config))[a.name]\n{STATE}cfg['out'] + '/last.pt')\n"
+    files = {"train.py": script, "c.yaml": "small: {out: /scratch/x}\nmuch_larger: {out: /scratch/x}\n"}
+    _, _, said = initialized(files, "--", "--name", "small", "--config", "c.yaml")
+    assert "line 8 saves where small.out of c.yaml says, which is /scratch/x" in said
