@@ -120,3 +120,75 @@ def test_a_trainer_of_lightnings_that_flags_make_saves_below_its_loggers_folder(
     ), said
     assert found["checkpoint"]["resume_args"] == ["--resume_from_checkpoint", "{newest}"], said
     assert found["gang"]["nproc_per_node"] == 4
+
+
+def test_a_text_that_is_evaluated_ends_no_reading(initialized) -> None:
+    script = f"{TORCH}p.add_argument('--net', default='Net()')\na = p.parse_args()\nclass Net:\n    pass\n"
+    script += (
+        "net = eval(a.net)\nfor n in range(9):\n    net.train()\ntorch.save({'net': net.state_dict()}, 'kept/m.pt')\n"
+    )
+    _, found, said = initialized({"train.py": script})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept", ["m.pt"]), said
+
+
+def test_strftime_of_a_text_without_a_time_is_that_text(initialized) -> None:
+    script = f"import time\n{TORCH}p.add_argument('--out', default='./kept')\na = p.parse_args()\n"
+    script += f"out = time.strftime(a.out, time.localtime()) + '/'\n{STATE}out + 'weights/last.pt')\n"
+    _, found, said = initialized({"train.py": script})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept/weights", ["last.pt"]), said
+    _, _, said = initialized({"train.py": script}, "--", "--out", "kept-%H")
+    assert "kept/weights" not in said
+
+
+def test_a_count_that_goes_on_from_what_was_loaded_is_not_said_to_begin_anew(initialized) -> None:
+    script = f"{TORCH}p.add_argument('--resume', default='')\na = p.parse_args()\nepoch = 0\nif a.resume:\n"
+    script += "    state = torch.load(a.resume)\n    opt.load_state_dict(state['optim'])\n    epoch = state['epoch']\n"
+    script += "for e in range(9):\n    {}loss.backward()\n    opt.step()\n    " + STATE + "'kept/last.pt')\n"
+    for turn, told in (("e = epoch + e\n    ", False), ("", True)):
+        _, _, said = initialized({"train.py": script.replace("{}loss", f"{turn}loss")})
+        assert ("counts from 0 whatever was loaded" in said) == told, said
+
+
+def test_a_restart_that_reads_what_nothing_writes_is_told(initialized) -> None:
+    script = f"{TORCH}p.add_argument('--resume', default=None)\na = p.parse_args()\nif a.resume is not None:\n"
+    script += "    net.load_state_dict(torch.load(os.path.join(a.resume, 'flow.npy')))\n"
+    script += "    optim.load_state_dict(torch.load(os.path.join(a.resume, 'optim.npy')))\n"
+    script += "for n in range(9):\n    torch.save({NET}, 'kept/net.npy')\n"
+    script += "    torch.save(optim.state_dict(), 'kept/optim.npy')\n"
+    ends = "reads kept/flow.npy, which nothing was seen to write"
+    _, _, said = initialized({"train.py": script.replace("{NET}", "net.state_dict()")})
+    assert ends in said
+    _, _, said = initialized({"train.py": script.replace("{NET}", "net.state_dict()").replace("net.npy", "flow.npy")})
+    assert ends not in said
+
+
+def test_settings_of_a_default_that_another_file_was_given_for_are_not_told(initialized) -> None:
+    script = f"{TORCH}import json\np.add_argument('-c', '--config', default='a.json')\na = p.parse_args()\n"
+    script += "cfg = json.load(open(a.config))\nif cfg['path']['resume_state']:\n"
+    script += "    torch.load(cfg['path']['resume_state'])\n"
+    script += f"for n in range(9):\n    {STATE}cfg['path']['out'] + '/last.pt')\n"
+    table = '{"path": {"resume_state": null, "out": "kept"}}'
+    _, _, said = initialized({"train.py": script, "a.json": table, "b.json": table}, "--", "-c", "b.json")
+    assert ("resume_state of b.json" in said, "a.json" in said) == (True, False), said
+
+
+def test_what_an_object_is_set_by_its_own_setattr_is_known(initialized) -> None:
+    script = "import os, torch\nfrom ruamel.yaml import YAML\nclass Params:\n    def __init__(self, path, name):\n"
+    script += "        self.params = {}\n        with open(path) as file:\n"
+    script += (
+        "            for key, value in YAML().load(file)[name].items():\n                self.params[key] = value\n"
+    )
+    script += "                self.__setattr__(key, value)\n    def __setitem__(self, key, value):\n"
+    script += "        self.params[key] = value\n        self.__setattr__(key, value)\n"
+    script += "params = Params('c.yaml', 'small')\nparams['path'] = os.path.join(params.out, 'last.pt')\n"
+    script += f"{STATE}params.path)\n"
+    _, found, said = initialized({"train.py": script, "c.yaml": "large: {out: o}\nsmall: {out: kept}\n"})
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("kept", ["last.pt"]), said
+
+
+def test_of_several_tables_with_one_value_the_one_that_an_argument_names_is_told(initialized) -> None:
+    script = f"{TORCH}import yaml\np.add_argument('--name')\np.add_argument('--config')\na = p.parse_args()\n"
+    script += f"cfg = yaml.safe_load(open(a.config))[a.name]\n{STATE}cfg['out'] + '/last.pt')\n"
+    files = {"train.py": script, "c.yaml": "small: {out: /scratch/x}\nmuch_larger: {out: /scratch/x}\n"}
+    _, _, said = initialized(files, "--", "--name", "small", "--config", "c.yaml")
+    assert "line 8 saves where small.out of c.yaml says, which is /scratch/x" in said

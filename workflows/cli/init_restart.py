@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -39,7 +39,7 @@ def as_restarted(
     endings = {PurePosixPath(each).suffix for each in patterns}
     copies = [name for name in more if PurePosixPath(name).suffix in endings]  # last.pt, of another that was saved
     seen = not words or again.loads or copies or _reads_it(again, folder, patterns)
-    doubt = ("" if seen else UNSEEN) + _lost(facts, again, folder)
+    doubt = ("" if seen else UNSEEN) + _lost(facts, again, folder) + _unwritten(facts, more, folder)
     if why and doubt:
         first, lines, rest = why.partition(TO_WRITE)
         why = f"{first}{doubt}{lines}{rest}"
@@ -81,6 +81,15 @@ def _lost(first: ScriptFacts, again: ScriptFacts, folder: str) -> str:
     return "".join(f"; {where} reads {path}, which the first start writes, and which is not kept: name a folder "
                    "above both with --opaque" for path, where in sorted(again.opened[0].items())
                    if path in once and os.path.relpath(path, folder).startswith("../"))  # fmt: skip
+
+
+def _unwritten(first: ScriptFacts, kept: Mapping[str, str], folder: str) -> str:
+    """What a restart reads there, and nothing that was seen writes; a library may."""
+    writes = [*first.opened[1], *(os.path.join(each.folder, each.pattern) for each in fixed(first.saves))]
+    paths = {os.path.normpath(os.path.join(folder, name)): where for name, where in kept.items()}
+    return "".join(f"; {where} reads {path}, which nothing was seen to write: without it a restart ends there"
+                   for path, where in paths.items()
+                   if not any(fnmatchcase(path, each) for each in writes) and not os.path.exists(path))  # fmt: skip
 
 
 def _reads_it(again: ScriptFacts, folder: str, patterns: Sequence[str]) -> bool:

@@ -42,6 +42,12 @@ class Answers(Configured):
         for each, value in given.items():
             self.keep(each, choices(value))
 
+    def forget(self, told: ast.expr) -> None:
+        """A text that was evaluated stands at no line."""
+        inside = {*ast.walk(told)}
+        self.calls = {call: needs for call, needs in self.calls.items() if call not in inside}
+        self.declared = [each for each in self.declared if each[0] not in inside]
+
     def keep(self, node: ast.expr, values: Sequence[Value]) -> None:
         """An expression was found to be these."""
         kept = self.seen.setdefault(node, [])

@@ -33,6 +33,10 @@ class Builtins(Methods):
     frame: Frame
     """Where the call stands."""
 
+    def forget(self, told: ast.expr) -> None:
+        """A text that was evaluated stands at no line."""
+        raise NotImplementedError
+
     def commanded(self, name: str, args: list[Value]) -> list[Value]:
         """What a library calls that is given no function: the script's main, or of several the command that is told."""
         if name.endswith("app.run") and not args and (main := self.frame.names.get("main")) is not None:
@@ -43,7 +47,12 @@ class Builtins(Methods):
 
     def _fn_eval(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         known = isinstance(args[0], str) and not self.has_holes(args[0])
-        return self.evaluate(ast.parse(args[0], mode="eval").body, self.frame) if known else Unknown()
+        if not known:
+            return Unknown()
+        told = ast.parse(args[0], mode="eval").body
+        value = self.evaluate(told, self.frame)
+        self.forget(told)
+        return value
 
     def _fn_literal_eval(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
         return args[0]  # a text stays one

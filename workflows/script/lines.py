@@ -185,8 +185,10 @@ def _described(loop: Turning, source: Source, values: Values, distributed: bool,
     named = {each.id for each in source.nodes if isinstance(each, ast.Name) and source.file(each) == source.file(loop)}
     start = next(name for name in ("start", "start_at", "_start") if name not in named)
     header, first = _begun_at(*holder, start)
-    left = (isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
-    anew = first.isdecimal() and last_turn(holder[1], values) is not None and not any(left)
+    left = any(isinstance(each, ast.Continue | ast.Break | ast.Return) for each in ast.walk(loop))
+    set_too = ast.unparse(loop.target) in {ast.unparse(one) for each in ast.walk(loop) if isinstance(each, ast.Assign)
+                                           for one in each.targets}  # fmt: skip
+    anew = first.isdecimal() and last_turn(holder[1], values) is not None and not left and not set_too
     return Loop(source.where(holder[0]), header, start, first, ast.unparse(loop.target), states, counts, distributed,
                 ", ".join(lacks), anew, last_turn(holder[1], values))  # fmt: skip
 

@@ -56,6 +56,8 @@ class Methods(Texts):
         if isinstance(of, PurePosixPath):
             return self.lifted(lambda *given: self._path_method(of, name, [*given]), *args)
         if isinstance(of, Instance):
+            if name == "__setattr__":
+                self.write(of.attributes, *args)
             return of
         if isinstance(of, File):
             lines = self.lines(of) if name in ("read", "readlines") else None

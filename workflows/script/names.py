@@ -180,7 +180,7 @@ class Names(Memory):
             return self._certain(found, name)
         if (getter := self.method(owner, "__getattr__")) is not None:
             return self.apply(getter, [name], {}, None)
-        if name in _OF_LAYERS and self._has_layers(owner.kind):
+        if name == "__setattr__" or (name in _OF_LAYERS and self._has_layers(owner.kind)):
             return Method(owner, name)
         owner.attributes[name] = self.setting(name, f"self.{name}")
         return owner.attributes[name]

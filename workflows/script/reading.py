@@ -133,7 +133,7 @@ def _facts(
         restored_by=loading_flag(source, values, whole, bool(loads)) or switch_of_load(source, values, fixed(places)),
         of_model=model_flag(source, values, whole),
         keys=settings.keys,
-        written={settings.values[key]: (key, settings.files[key]) for key in sorted(settings.files, key=len)},
+        written=_written(settings, arguments),
         variables=output_variables(source, values.machine.calls),
         opened=opened(source, values),
         folders=folder_flags(source, values),
@@ -160,6 +160,12 @@ def _facts(
         needs=asked_beside(source, values),
         not_loaded=not_loaded(source, values) if trainer is None else "",
     )
+
+
+def _written(settings: Settings, arguments: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Of each value the key that has it, and the file; of several that of a table which an argument names."""
+    keys = sorted(settings.files, key=lambda key: (key.partition(".")[0] in arguments, len(key)))
+    return {settings.values[key]: (key, settings.files[key]) for key in keys}
 
 
 def _counting(source: Source, loop: Loop | None) -> Loop | None:

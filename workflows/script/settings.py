@@ -85,7 +85,9 @@ def settings_of(source: Source, folder: Path, arguments: Sequence[str], flags: S
                 _compose(found, path, "", set())
                 _say_again(found, arguments)
                 found.moves = _moves(found, arguments)
-    told = [*(word.rpartition("=")[2] for word in arguments), *(flag.default or "" for flag in flags)]
+    said = {word.partition("=")[0] for word in arguments}
+    told = [*(word.rpartition("=")[2] for word in arguments),
+            *(flag.default or "" for flag in flags if said.isdisjoint((flag.name, *flag.aliases)))]  # fmt: skip
     files = (*_FILES, *_OF_CONFIGARGPARSE) if "configargparse" in source.packages else _FILES
     for text in told:
         if text.endswith(files):
