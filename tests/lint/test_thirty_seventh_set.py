@@ -55,3 +55,9 @@ def test_a_server_of_one_process_spreads_its_model_over_the_gpus(script: str, to
 @pytest.mark.parametrize(("nodes", "told"), [(1, False), (2, True)])
 def test_the_only_rank_waits_for_no_others_name(nodes: int, told: bool) -> None:
     assert (("REND003", "warning") in said(ONE_RANK % (nodes, nodes, nodes))) == told
+
+
+def test_what_an_image_makes_of_its_first_argument_is_the_images() -> None:
+    assert said(pod('args: ["exit 1"]')) == []
+    assert said(pod('args: ["python train.py"]')) == [("ARGV001", "warning")]
+    assert said(pod('command: ["exit 1"]')) == [("ARGV001", "error")]

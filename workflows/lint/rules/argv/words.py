@@ -54,7 +54,8 @@ def command_line(container: Container) -> Iterator[Problem]:
         f"{_short(first.text)} is one word: the kernel looks for a program of that name, spaces included",
         "write every word as its own item, or run it with [sh, -c, ...]",
         edits=_split(first) if own else (),
-        level=None if own else Level.WARNING,
+        # The image's entrypoint may take it apart, or want it as it stands.
+        level=None if own else Level.WARNING if _PARSES.fullmatch(first.text.split()[0]) else Level.NOTE,
     )
 
 
