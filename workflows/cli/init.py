@@ -128,7 +128,10 @@ def command(
     next_commands(
         [
             (typed("argosy", "run", path), "run it on this machine"),
-            (typed("argosy", "run", path, "--inject", f"kill:rank=0@step={_halfway(facts)}"), KILLED if facts.end else MAYBE),
+            (
+                typed("argosy", "run", path, "--inject", f"kill:rank=0@step={_halfway(facts)}"),
+                KILLED if facts.end else MAYBE,
+            ),
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )
