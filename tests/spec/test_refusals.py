@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from argosy.steps.contract.errors import InputError
 from argosy.workflows.spec.gang import Gang
@@ -77,6 +76,31 @@ WRONG = [
         GOOD + '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/argosy/x"\nsource = {emptyDir = {}}',
         "gang.pod.volumes.0.mount_path = '/argosy/x': is argosy's own",
         "elsewhere",
+    ),
+    (
+        GOOD + '[[gang.pod.volumes]]\nname = "a.b"\nmount_path = "/m"\nsource = {emptyDir = {}}',
+        "gang.pod.volumes.0.name = 'a.b': must be a DNS label",
+        "use a-z",
+    ),
+    (
+        GOOD + '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/m:ro"\nsource = {emptyDir = {}}',
+        "gang.pod.volumes.0.mount_path = '/m:ro': must be an absolute folder below '/', without ':'",
+        "/mnt/data",
+    ),
+    (
+        GOOD + '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/m"\nsub_path = "../x"\nsource = {emptyDir = {}}',
+        "gang.pod.volumes.0.sub_path = '../x': must be a path within the volume",
+        "relative",
+    ),
+    (
+        GOOD + '[gang.resources.extended]\n"rdma/ib" = 0.5',
+        "gang.resources.extended.rdma/ib = '0.5': is counted in whole ones",
+        '"1"',
+    ),
+    (
+        GOOD + "[retry]\nnan_losses = 0\nnan_skip_steps = 5",
+        "retry.nan_skip_steps = 5: has no effect with nan_losses = 0",
+        "remove it",
     ),
     (
         GOOD + '[[gang.pod.volumes]]\nname = "d"\nmount_path = "/m"\nsource = {}',
@@ -332,7 +356,7 @@ def test_help_names_the_error_that_is_raised() -> None:
 
 def test_a_run_is_frozen() -> None:
     run = TrainingRun(name="n", script="t.py")
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(InputError, match="a description does not change"):
         run.name = "other"  # type: ignore[misc]
 
 

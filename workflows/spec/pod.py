@@ -60,10 +60,16 @@ class Volume(Table):
         if self.name in OWN_VOLUMES:
             remedy = "choose another name"
             raise Refusal("is a volume that every pod has", remedy, field="name", value=self.name)
+        if "." in self.name or len(self.name) > 63:
+            rule = "must be a DNS label of at most 63, as Kubernetes has volumes"
+            raise Refusal(rule, "use a-z, 0-9 and '-'", field="name", value=self.name)
         path = self.mount_path
-        if not path.startswith("/") or posixpath.normpath(path) != path or path == "/":
+        if not path.startswith("/") or posixpath.normpath(path) != path or path == "/" or ":" in path:
             remedy = 'write for example "/mnt/data"'
-            raise Refusal("must be an absolute folder below '/'", remedy, field="mount_path", value=path)
+            raise Refusal("must be an absolute folder below '/', without ':'", remedy, field="mount_path", value=path)
+        if self.sub_path.startswith("/") or ".." in self.sub_path.split("/"):
+            rule, remedy = "must be a path within the volume, without '..'", "write it relative to the volume"
+            raise Refusal(rule, remedy, field="sub_path", value=self.sub_path)
         if is_below(path, "/argosy", "/dev/shm"):
             remedy = "mount it elsewhere"
             raise Refusal("is argosy's own", remedy, field="mount_path", value=path)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from argosy.workflows.spec.refusal import Refusal
 from argosy.workflows.spec.table import Table
-from argosy.workflows.spec.texts import Bytes, Cores, Quantity, WholeNumber
+from argosy.workflows.spec.texts import Bytes, Cores, Quantity, WholeNumber, quantity
 
 _EXTENDED = re.compile(r"hugepages-\d+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
@@ -41,6 +41,10 @@ class Resources(Table):
         if self.gpu and self.gpu_resource in self.extended:
             remedy = "say it once, with gpu"
             raise Refusal("is the GPUs' name", remedy, field="extended", value=self.gpu_resource)
+        for name, amount in self.extended.items():
+            if "/" in name and not quantity(amount).is_integer():
+                rule, remedy = "is counted in whole ones", 'write for example "1"'
+                raise Refusal(rule, remedy, field=f"extended.{name}", value=amount)
         return self
 
     def requests(self) -> dict[str, str]:

@@ -79,4 +79,7 @@ class Retry(Table):
                 field="backoff_cap_seconds",
                 value=self.backoff_cap_seconds,
             )
+        if self.nan_skip_steps and not self.nan_losses:
+            rule, remedy = "has no effect with nan_losses = 0", "remove it, or count losses with nan_losses"
+            raise Refusal(rule, remedy, field="nan_skip_steps", value=self.nan_skip_steps)
         return self
