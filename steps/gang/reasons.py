@@ -32,6 +32,7 @@ class Reasons:
         self._pause = FIRST_SECONDS
         self._said = ""
         self._first = ("", 0.0)
+        self._queued = False
 
     def why(self, workload: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         """One line; "" when nobody says anything."""
@@ -40,6 +41,8 @@ class Reasons:
         if waiting:  # Volcano says of some that there is a node for them, if only the others had one
             return str(min(waiting, key=lambda each: each.get("reason") == "Schedulable").get("message", ""))
         now = time.monotonic()
+        if (queued := self._runtime.suspended(workload)) != self._queued:  # what a queue said is over with it
+            self._queued, self._said, self._asked_at = queued, "", 0.0
         if now - self._asked_at > self._pause or not self._asked_at:
             self._asked_at = now
             self._said = next(self._told(workload), "") or self._unheard(workload, pods, now)

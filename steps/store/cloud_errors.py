@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.store.base import NO_OBJECT, ObjectMissing, StoreError, no_bucket, refused
 from argosy.steps.store.cloud_client import first_line
 from argosy.steps.store.s3_settings import asked_of
@@ -14,6 +15,9 @@ _CODE = re.compile(r"<Code>(\w+)</Code>")
 _SERVED_LATER = ("timed out", "timeout", "connection", "error sending request", "body error", "interrupted", "dns")
 _FULL = ("QuotaExceeded", "XMinioAdminBucketQuotaExceeded")
 """Of Ceph (403) and MinIO (400), which say it as if somebody had asked wrongly; others answer 507."""
+_SKEWED = ("RequestTimeTooSkewed", "RequestInTheFuture")
+_HEADER = re.compile(r"<\?xml[^>]*\?>$")
+"""Ends the first line of AWS's and others' answers; what they say stands in the second."""
 _EXPIRED = ("ExpiredToken", "TokenRefreshRequired", "RequestExpired")
 
 
@@ -45,7 +49,8 @@ def lost_connection(error: BaseException) -> bool:
 
 def store_error(action: str, uri: str, error: BaseException) -> StoreError:
     """The :class:`StoreError` for an exception of obstore: cause, what was refused, the store's own words."""
-    status, code, quote = http_status(error), s3_code(error), first_line(error)
+    status, code = http_status(error), s3_code(error)
+    quote = _HEADER.sub(code, first_line(error))
     said = f"{status} {code}".strip() if status else quote
     if code in ("NoSuchBucket", "ContainerNotFound"):
         return no_bucket(action, uri, said, quote, sought=action == "list")
@@ -57,6 +62,9 @@ def store_error(action: str, uri: str, error: BaseException) -> StoreError:
         return StoreError(
             Cause.CREDENTIALS_EXPIRED, f"cannot {action} {uri}: the credentials expired ({said})", quote=quote
         )
+    if code in _SKEWED:
+        text = f"cannot {action} {uri}: the clock of this machine is not the store's ({said}): let NTP set it"
+        return StoreError(Cause.S3_ACCESS, text, quote=quote, code=ExitCode.SUSPECT_NODE)
     if status == 507 or code in _FULL:
         text = f"cannot {action} {uri}: the store is full ({said}): free some of it, or raise its quota"
         return StoreError(Cause.STORE_UNAVAILABLE, text, quote=quote)

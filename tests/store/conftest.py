@@ -77,7 +77,8 @@ class S3Proxy:
 
             def refuse(self, fault: str) -> None:
                 _, code, name = fault.split(":")
-                data = f"<Error><Code>{name}</Code><Message>made by the test</Message></Error>".encode()
+                text = f"<Error><Code>{name}</Code><Message>made by the test</Message></Error>"
+                data = f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'.encode()  # as AWS begins it
                 self.send_response(int(code))
                 self.send_header("content-length", str(len(data)))
                 self.end_headers()

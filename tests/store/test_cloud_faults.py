@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from argosy.steps.contract.causes import Cause
+from argosy.steps.contract.exit_codes import ExitCode
 from argosy.steps.store import ObjectMissing, StoreError, cloud, open_store
 from argosy.steps.store.cloud import CloudStore
 from argosy.steps.store.cloud_client import open_client
@@ -143,6 +144,7 @@ def test_a_conflict_without_end_is_an_error(store: CloudStore, proxy: Any) -> No
         ("before:403:SignatureDoesNotMatch", Cause.S3_ACCESS, "SignatureDoesNotMatch"),
         ("before:404:XAdminUserNotFound", Cause.S3_ACCESS, "404 XAdminUserNotFound"),
         ("before:400:ExpiredToken", Cause.CREDENTIALS_EXPIRED, "expired"),
+        ("before:403:RequestTimeTooSkewed", Cause.S3_ACCESS, "the clock of this machine is not the store's"),
         ("before:503:SlowDown", Cause.S3_THROTTLE, "503 SlowDown"),
         ("before:500:InternalError", Cause.STORE_UNAVAILABLE, "500 InternalError"),
         ("before:507:InsufficientStorage", Cause.STORE_UNAVAILABLE, "the store is full (507 InsufficientStorage)"),
@@ -167,7 +169,8 @@ def test_causes(store: CloudStore, proxy: Any, tmp_path: Path, fault: str, cause
         assert "some" in str(caught.value)
         assert words in str(caught.value), verb
         assert "\n" not in str(caught.value)
-        assert caught.value.quote
+        assert fault.rpartition(":")[2] in caught.value.quote or fault == "drop"
+        assert (caught.value.code == ExitCode.SUSPECT_NODE) is ("Skewed" in fault)
         assert not isinstance(caught.value, ObjectMissing)
 
 

@@ -417,3 +417,20 @@ def test_a_container_that_its_restarted_node_forgot_was_taken_away() -> None:
     ended = {"name": "main", "state": {"terminated": {"exitCode": 255, "reason": "Unknown"}}}
     pod = {"metadata": {"name": "p"}, "status": {"phase": "Failed", "containerStatuses": [ended]}}
     assert REASONS[pod_state(pod).reason] == "preempted_evicted"
+
+
+def test_a_gang_that_was_admitted_no_longer_waits_for_its_queue(manifest: GangManifest, tmp_path: Path) -> None:
+    """Of one that was being placed it was said for 20 s more that its queue is inactive."""
+    waits = {"type": "QuotaReserved", "status": "False", "message": "ClusterQueue q is inactive"}
+
+    class Queued(FakeApi):
+        def answer(self, path: str, query: dict[str, list[str]]) -> bytes | None:
+            found = [{"status": {"conditions": [waits]}}] if path.endswith("/workloads") else []
+            return json.dumps({"items": found}).encode()
+
+    workload = {"metadata": {"name": "w-1", "uid": "u"}, "spec": {"suspend": True, "replicatedJobs": []}}
+    with serving(Queued({"metadata": {"name": "w"}}), tmp_path) as kubeconfig:
+        asked = reasons.Reasons(connect(kubeconfig=str(kubeconfig)), manifest.runtime)
+        assert asked.why(workload, []) == "ClusterQueue q is inactive"
+        workload["spec"]["suspend"] = False
+        assert asked.why(workload, []) == ""
