@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from argosy.workflows.engine.depends import DEFAULT_RESULTS, holds, parse_depends, tasks_of
 from argosy.workflows.engine.expression import patterns
-from argosy.workflows.engine.expression.evaluate import evaluate
+from argosy.workflows.engine.expression.evaluate import evaluate, identifiers
 from argosy.workflows.engine.expression.parser import ExpressionError
 from argosy.workflows.engine.gotext import any_string, duration_seconds, fnv32a, json_text
 from argosy.workflows.engine.loops import expand
@@ -245,9 +245,18 @@ def test_what_go_does_not_compile_or_evaluate_is_an_error(text: str) -> None:
         evaluate(text, {"t": "1", "m": {}})
 
 
-def test_an_expression_that_is_nested_too_deep_is_an_error() -> None:
+@pytest.mark.parametrize("text", ["!" * 5000 + "true", "m" + ".n" * 5000, "||".join(["false"] * 5000)])
+def test_what_is_nested_too_deep_is_an_error(text: str) -> None:
     with pytest.raises(ExpressionError, match="nested too deep"):
-        evaluate("(" * 20000 + "!" * 20000 + "true" + ")" * 20000, {})
+        evaluate(text, {"m": {}})
+    assert len(identifiers(text)) < 2000
+    with pytest.raises(ExpressionError):
+        should_execute(text.replace("!", "!(") + ")" * text.count("!"))
+
+
+@pytest.mark.timeout(60)
+def test_names_are_found_in_one_go_through_an_expression() -> None:
+    assert identifiers("??".join(["a.b?.c"] * 10000)) == ["a"]
 
 
 def test_json_may_have_pairs_of_escapes() -> None:

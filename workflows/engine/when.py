@@ -36,7 +36,7 @@ def should_execute(when: str) -> bool:
         raise ExpressionError(f"Invalid 'when' expression '{when}': {error}{hint}") from None
     try:
         result = _value(tree)
-    except ExpressionError as error:
+    except (ExpressionError, RecursionError) as error:
         raise ExpressionError(f"Failed to evaluate 'when' expresion '{when}': {error}") from None
     if not isinstance(result, bool):
         raise ExpressionError(f"Expected boolean evaluation for '{when}'. Got {plain_text(result)}")

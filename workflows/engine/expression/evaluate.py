@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from lark import Token, Tree
@@ -16,6 +17,8 @@ from argosy.workflows.engine.expression.parser import ExpressionError, parse
 from argosy.workflows.engine.expression.predicates import PREDICATES, refuse_call
 from argosy.workflows.engine.gotext import plain_text
 
+_LONGEST_NAME = 2000
+
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """The value of ``text``: nil is None, numbers are int or float.
@@ -23,8 +26,7 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     Raises:
         ExpressionError: syntax, an unsupported function, or operands of the wrong kind.
     """
-    tree = _compiled(text, names)
-    return _Evaluator(names).value(tree)
+    return _value(_compiled(text, names), names)
 
 
 def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
@@ -35,7 +37,7 @@ def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
     """
     tree = _compiled(text, names)
     try:
-        result = _Evaluator(names).value(tree)
+        result = _value(tree, names)
     except ExpressionError as error:
         raise ExpressionError(f"unable to evaluate expression '{text}': {error}") from None
     if not isinstance(result, bool):
@@ -45,11 +47,22 @@ def evaluate_boolean(text: str, names: Mapping[str, Any]) -> bool:
 
 def _compiled(text: str, names: Mapping[str, Any]) -> Any:
     tree = parse(text)
-    try:
+    with _not_too_deep():
         check_kinds(tree, names)
-    except RecursionError:  # what can be judged can be evaluated: that goes less deep
-        raise ExpressionError("the expression is nested too deep") from None
     return tree
+
+
+def _value(tree: Any, names: Mapping[str, Any]) -> Any:
+    with _not_too_deep():
+        return _Evaluator(names).value(tree)
+
+
+@contextmanager
+def _not_too_deep() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError:
+        raise ExpressionError("the expression is nested too deep") from None
 
 
 def check(text: str) -> None:
@@ -76,28 +89,35 @@ def identifiers(text: str) -> list[str]:
     Raises:
         ExpressionError: see :func:`evaluate`.
     """
-    tree = parse(text)
     guarded: set[int] = set()
-    for each in tree.iter_subtrees():
-        base = each.children[0] if each.children else None
-        if each.data == "coalesce" and isinstance(base, Tree):
-            guarded.update(id(inner) for inner in base.iter_subtrees() if inner.data != "name")
-        elif each.data in ("optional_member", "optional_index") and isinstance(base, Tree) and base.data != "name":
-            guarded.add(id(base))
-    paths = (_path(each) for each in tree.iter_subtrees() if id(each) not in guarded)
-    return sorted({path for path in paths if path})
+    trees: list[Tree[Any]] = []
+    waiting = [(parse(text), False)]
+    while waiting:
+        tree, inside = waiting.pop()
+        trees.append(tree)
+        if inside and tree.data != "name":
+            guarded.add(id(tree))
+        below = [each for each in tree.children if isinstance(each, Tree)]
+        waiting += [(each, inside or (tree.data == "coalesce" and each is tree.children[0])) for each in below]
+        if tree.data in ("optional_member", "optional_index") and below and below[0].data != "name":
+            guarded.add(id(below[0]))
+    paths: dict[int, str] = {}
+    for tree in reversed(trees):
+        paths[id(tree)] = _path(tree, paths)
+    return sorted({paths[id(tree)] for tree in trees if id(tree) not in guarded} - {""})
 
 
-def _path(tree: Tree[Any]) -> str:
+def _path(tree: Tree[Any], paths: Mapping[int, str]) -> str:
+    """The dotted name that a tree is, by those of what is below it; none that is longer than any there can be."""
     if tree.data == "name":
         return str(tree.children[0])
-    if tree.data == "member" and isinstance(tree.children[0], Tree):
-        base = _path(tree.children[0])
-        return f"{base}.{tree.children[1]}" if base else ""
-    if tree.data == "index" and isinstance(tree.children[1], Tree):
-        base = _path(tree.children[0])
-        if base and tree.children[1].data == "text":
-            return f"{base}.{unquote(str(tree.children[1].children[0]))}"
+    base = paths.get(id(tree.children[0]), "") if tree.children else ""
+    if not base or len(base) > _LONGEST_NAME:
+        return ""
+    if tree.data == "member":
+        return f"{base}.{tree.children[1]}"
+    if tree.data == "index" and isinstance(tree.children[1], Tree) and tree.children[1].data == "text":
+        return f"{base}.{unquote(str(tree.children[1].children[0]))}"
     return ""
 
 
