@@ -17,10 +17,13 @@ import pytest
 
 from argosy.steps.contract.errors import InputError, StepError
 from argosy.steps.contract.exit_codes import ExitCode
+from argosy.steps.data.cache.entry import Label
 from argosy.steps.data.cache.lease import LEASE_SECONDS, Holder
 from argosy.steps.data.cache.lock import try_lock
+from argosy.steps.data.cache.room import Wanted, make_room
 from argosy.steps.data.cache.root import CacheRoot
 from argosy.steps.data.cache.use import GIB, Cache, use
+from argosy.steps.data.cache.waiting import Waiting
 from argosy.steps.data.manifest import DatasetManifest
 from argosy.steps.data.plan import node_share
 
@@ -281,6 +284,16 @@ def test_what_is_in_use_stays_and_is_named(
     holder.kill()  # the kernel gives its lock back: nobody waits for a heartbeat to stop
     assert user(second, "x", capped(1)).fetched() == 100_000
     assert not (tmp_path / "cache" / first.digest).exists()
+
+
+def test_room_that_was_given_is_not_given_again(tmp_path: Path) -> None:
+    """What had been given it and had no folder yet was not counted: both were filled, beyond size_gib."""
+    first, second = (Wanted(letter * 64, Label("s3://b/c", 600, 1), 1000) for letter in "ab")
+    with CacheRoot(tmp_path) as root, root.take(first.entry, "fill", "early") as early:
+        make_room(root, first, early, Waiting())
+        with root.take(second.entry, "fill", "late") as late, pytest.raises(StepError, match="in use by early") as told:
+            make_room(root, second, late, Waiting())
+    assert (told.value.cause, told.value.code) == ("disk_full", ExitCode.TRANSIENT)
 
 
 def test_nothing_goes_when_it_would_not_be_enough(dataset: Dataset, tree: Tree, tmp_path: Path) -> None:

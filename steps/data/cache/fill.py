@@ -38,7 +38,6 @@ def fill(
         seed(root, content, waiting)
         wanted = Wanted(content.entry, content.label, cap_bytes)
         make_room(root, wanted, lease, waiting)
-        root.label(content.entry, content.label)
         with contextlib.suppress(_Full):
             return _fetch(content, path, lease, on_progress)
         # Another filler may just have tried how much it can get.

@@ -69,6 +69,8 @@ def make_room(root: CacheRoot, wanted: Wanted, lease: Lease, waiting: Waiting, *
                 else:
                     stuck.add(entry.name)
             sweep(root)
+        # Still locked: who makes room next counts it, although it may have no folder yet.
+        root.label(wanted.entry, wanted.label)
         lease.note(planned=wanted.label.size, objects=wanted.label.objects, done=0)
 
 

@@ -151,9 +151,11 @@ class CacheRoot:
         touch(self.used / entry)
 
     def entries(self) -> list[Entry]:
-        """What is here, the least recently used first."""
+        """What is here or was given its room, the least recently used first."""
         leases, bookings = self.living(), self.bookings()
-        found = [self._entry(name, leases, bookings) for name in os.listdir(self.path) if is_entry(self.path, name)]
+        names = {name for name in os.listdir(self.path) if is_entry(self.path, name)}
+        names |= {seen.entry for seen in leases if seen.holder.planned}
+        found = [self._entry(name, leases, bookings) for name in names]
         return sorted(found, key=lambda entry: entry.used)
 
     def _entry(self, name: str, leases: list[Seen], bookings: list[Booking]) -> Entry:
