@@ -416,3 +416,14 @@ def test_how_a_file_ended_is_read_whatever_it_says(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("cause", [each for each in Cause if each not in _SAID_BY_US_ALONE])
 def test_a_remedy_speaks_of_nothing_that_only_our_runs_have(cause: Cause) -> None:
     assert not OURS.search(remedy_of(cause)), remedy_of(cause)
+
+
+def test_of_a_run_that_was_stopped_by_hand_no_node_is_said_to_be_lost(argosy: Argosy, tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text(
+        "[    5.7 s] checkpoint: step 20 (b0c6594ffde3, 37 B in 0.032 s)\n"
+        "[    5.8 s] stopping: what runs has up to 120 s to end, and is killed at once by Ctrl-C once more\n"
+        "plain-bzldp: Interrupted\n  Trained to step 31 on 1 node × 1 rank in 1 attempt, 1 step lost.\n"
+        "  stopped by SIGINT; run it again to resume\n  attempt 1: ended at step 31, sigterm: exit code 76\n"
+    )
+    _, out, _ = argosy("diagnose", "run.log")
+    assert out.startswith("sigterm (exit code 76"), out

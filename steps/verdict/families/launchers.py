@@ -49,7 +49,7 @@ PATTERNS = (
     Pattern(
         Cause.SIGTERM,
         r"\*\*\* (JOB|STEP) \S+ ON \S+ CANCELLED AT \S+( \*|$)|^KeyboardInterrupt\b|^Terminated$|exited on signal (1"
-        r"|2|15)\b|Signals\.SIG(HUP|INT|TERM)\b|(with|by|on) signal SIG(HUP|INT|TERM)\b"
+        r"|2|15)\b|Signals\.SIG(HUP|INT|TERM)\b|((with|by|on) signal|stopped by) SIG(HUP|INT|TERM)\b"
         r"|line \d+:\s+\d+ (Hangup|Interrupt|Terminated)\s|(?i:exit(ed)? ?(with )?(code|status):?)\s+(129|130|143)\b",
         "slurmstepd: error: *** JOB 60601445 ON node1 CANCELLED AT 2022-05-17T17:58:10 ***",
         _LATE,
