@@ -192,3 +192,37 @@ def test_of_several_tables_with_one_value_the_one_that_an_argument_names_is_told
     files = {"train.py": script, "c.yaml": "small: {out: /scratch/x}\nmuch_larger: {out: /scratch/x}\n"}
     _, _, said = initialized(files, "--", "--name", "small", "--config", "c.yaml")
     assert "line 8 saves where small.out of c.yaml says, which is /scratch/x" in said
+
+
+def test_words_that_one_argument_takes_all_are_a_list(initialized) -> None:
+    script = "import argparse, torch, yaml\np = argparse.ArgumentParser()\np.add_argument('--config')\n"
+    script += "p.add_argument('opts', nargs=argparse.REMAINDER)\na = p.parse_args()\n"
+    script += "cfg = yaml.safe_load(open(a.config))\nfor key, value in zip(a.opts[0::2], a.opts[1::2]):\n"
+    script += f"    cfg[key] = value\n{STATE}cfg['save_path'] + '/last.pt')\n"
+    _, found, said = initialized(
+        {"train.py": script, "c.yaml": "save_path:\nlr: 1\n"}, "--", "--config=c.yaml", "save_path", "kept", "lr", "2"
+    )
+    assert (found["checkpoint"]["path"], "or elsewhere" in said) == ("kept", False), said
+
+
+def test_what_stands_in_argv_is_known(initialized) -> None:
+    script = "import importlib, sys, torch\nif len(sys.argv) == 2:\n"
+    script += "    config = importlib.import_module('games.' + sys.argv[1]).Config()\n"
+    script += f"    {STATE}config.out / 'last.pt')\n"
+    files = {
+        "games/go.py": "import pathlib\nclass Config:\n    def __init__(self):\n        self.out = pathlib.Path('go')\n"
+    }
+    files |= {"games/chess.py": files["games/go.py"].replace("'go'", "'chess'"), "games/__init__.py": ""}
+    _, found, said = initialized({"train.py": script, **files}, "--", "go")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("go", ["last.pt"]), said
+
+
+def test_what_rays_actors_are_asked_is_come_to(initialized) -> None:
+    script = "import ray, torch\n@ray.remote\nclass Store:\n    def __init__(self, folder):\n"
+    script += "        self.folder = folder\n"
+    script += f"    def save(self):\n        {STATE}self.folder + '/last.pt')\n@ray.remote\nclass Learner:\n"
+    script += "    def learn(self, store):\n        store.save.remote()\nstore = Store.remote('kept')\n"
+    script += "learner = Learner.options(num_cpus=0).remote()\nlearner.learn.remote(store)\n"
+    script += f"def search():\n    {STATE}'search/last.pt')\n"
+    _, found, said = initialized({"train.py": script})
+    assert (found["checkpoint"]["path"], "search" in said) == ("kept", False), said

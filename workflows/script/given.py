@@ -37,7 +37,24 @@ def shortened(word: str, flags: Sequence[Flag]) -> list[str]:
 
 def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) -> Mapping[str, str]:
     """What the command line gives the arguments that are no flags; nothing, "", to one that may have any number."""
-    named = {name: call for call in source.calls if last_name(call.func) == "add_argument" and call.args
+    named, words, command = _placed(arguments, source, flags)
+    many = (name for name, nargs in named.items() if nargs.endswith(("REMAINDER", "'*'", "'...'")))
+    return {**command, **dict.fromkeys(many, ""), **dict(zip(named, words, strict=False))}
+
+
+def several(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) -> Mapping[str, list[str]]:
+    """The words of each of those that takes all that are left."""
+    named, words, _ = _placed(arguments, source, flags)
+    found = {name: words[place:] for place, (name, nargs) in enumerate(named.items())
+             if nargs.endswith(("REMAINDER", "'*'", "'...'", "'+'"))}  # fmt: skip
+    return {name: left for name, left in found.items() if left}
+
+
+def _placed(
+    arguments: Sequence[str], source: Source, flags: Sequence[Flag]
+) -> tuple[dict[str, str], list[str], dict[str, str]]:
+    """The arguments that are no flags, and how many words each takes; the words; the command that is one of them."""
+    calls = {name: call for call in source.calls if last_name(call.func) == "add_argument" and call.args
              and (name := plain(call.args[0])) and not name.startswith("-")}  # fmt: skip
     switches = {each for flag in flags if not flag.takes_value for each in (flag.name, *flag.aliases)}
     words, skip = list[str](), False
@@ -48,7 +65,6 @@ def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) ->
     commands = [plain(call.args[0]) for call in source.calls if last_name(call.func) == "add_parser" and call.args]
     kept = [plain(argument(call, "dest")) for call in source.calls if last_name(call.func) == "add_subparsers"]
     command = {name: word for name in kept if name for word in words if word in commands}
-    words = [word for word in words if word not in command.values()]
-    many = (name for name, call in named.items() for word in call.keywords
-            if word.arg == "nargs" and ast.unparse(word.value).endswith(("REMAINDER", "'*'", "'...'")))  # fmt: skip
-    return {**command, **dict.fromkeys(many, ""), **dict(zip(named, words, strict=False))}
+    nargs = {name: argument(call, "nargs") for name, call in calls.items()}
+    named = {name: "" if each is None else ast.unparse(each) for name, each in nargs.items()}
+    return named, [word for word in words if word not in command.values()], command

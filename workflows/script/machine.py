@@ -28,6 +28,7 @@ from argosy.workflows.script.domain import (
     join,
 )
 from argosy.workflows.script.flags import Flag
+from argosy.workflows.script.given import several
 from argosy.workflows.script.globs import UNKNOWN, absolute, key_of
 from argosy.workflows.script.methods import WRONG
 from argosy.workflows.script.settings import TEXTS, changed, read_settings, typed
@@ -68,6 +69,7 @@ class Machine(Answers):
         self._source = source
         self._flags = {flag.attribute: flag for flag in flags}
         self._told = given
+        self._several = several(arguments, source, flags)
         self._cwd = cwd.resolve()
         self._modules: dict[Path, ModuleValue] = {}
         self._steps = 0
@@ -213,6 +215,8 @@ class Machine(Answers):
     def told(self, name: str) -> Value:
         """What the command line, or a file of settings, gives a name; None for nothing."""
         flag = self._flags.get(name)
+        if name in self._several:
+            return [*self._several[name]]
         if name not in self._told or name in self.configs:
             return self.configs.get(name)
         if flag is not None and not flag.takes_value:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
 from argosy.workflows.script.domain import (
     SETTINGS,
+    ClassValue,
     File,
     Instance,
     Method,
@@ -28,9 +28,6 @@ WRONG = (SyntaxError, TypeError, IndexError, ValueError, KeyError, AttributeErro
 
 class Methods(Texts):
     """What they give, and what they write."""
-
-    arguments: Sequence[str] = ()
-    """The command line."""
 
     def told(self, name: str) -> Value:
         """What the command line, or a file of settings, gives a name; None for nothing."""
@@ -55,6 +52,8 @@ class Methods(Texts):
             return self.lifted(lambda *given: self._str_method(of, name, [*given], named), *args)
         if isinstance(of, PurePosixPath):
             return self.lifted(lambda *given: self._path_method(of, name, [*given]), *args)
+        if isinstance(of, ClassValue):
+            return of
         if isinstance(of, Instance):
             if name == "__setattr__":
                 self.write(of.attributes, *args)

@@ -59,6 +59,8 @@ class Names(Memory):
     # What the heirs say.
 
     environ: Mapping[str, str]
+    arguments: Sequence[str] = ()
+    """The command line."""
 
     def spend(self) -> None:
         """Count what is looked at: it must have an end."""
@@ -137,7 +139,10 @@ class Names(Memory):
             found = owner.node.name if name == "__name__" else self.inherited(owner, name)
             if isinstance(found, FunctionValue) and found.kind == "classmethod":
                 return FunctionValue(found.node, found.frame, found.owner, (owner,))
-            return Unknown(name) if found is None else found
+            of_ray = {"remote": owner, "options": Method(owner, name)}  # its actors'
+            return of_ray.get(name, Unknown(name)) if found is None else found
+        if isinstance(owner, FunctionValue) and name == "remote":
+            return owner
         if isinstance(owner, FunctionValue) and name == "__name__":
             return getattr(owner.node, "name", "")
         if isinstance(owner, Table) and name in owner:
@@ -159,6 +164,8 @@ class Names(Memory):
             if owner.kind == LIBRARY and name == "FLAGS":
                 return self.settings
             if owner.kind == LIBRARY:
+                if path == "sys.argv" and self.arguments:
+                    return ["", *self.arguments]
                 return _CONSTANTS.get(name, Unknown(path, LIBRARY))
             if owner.kind == ANEW:
                 return Unknown(path, ANEW)
@@ -211,7 +218,7 @@ class Names(Memory):
         owner = self.evaluate(node.value, frame)
         if isinstance(node.slice, ast.Slice):
             bounds = [None if each is None else self.evaluate(each, frame)
-                      for each in (node.slice.lower, node.slice.upper)]  # fmt: skip
+                      for each in (node.slice.lower, node.slice.upper, node.slice.step)]  # fmt: skip
             return join(self._sliced(each, bounds) for each in choices(owner))
         key = self.evaluate(node.slice, frame)
         return join(self.item(each, one) for each in choices(owner) for one in choices(key))
