@@ -97,6 +97,7 @@ def _not_accounted(path: Path) -> Iterator[str]:
     account, documents = Account(held), list(yaml.load_all(path.read_text("utf-8"), Plain))
     yield from account.unspoken_in(documents)
     text = compile_run(parse_run(held["toml"])).decode() + " ".join(str(value) for _, value in leaves(account.run))
+    text = text.replace("$\\{", "${")  # how [env] writes what is not to be filled in
     values = [dict(leaves(document)) for document in documents]
     for each in account.entries:
         value = str(values[each["document"]].get(each["path"], "") if each["document"] < len(values) else "")

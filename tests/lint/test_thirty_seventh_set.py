@@ -61,3 +61,14 @@ def test_what_an_image_makes_of_its_first_argument_is_the_images() -> None:
     assert said(pod('args: ["exit 1"]')) == []
     assert said(pod('args: ["python train.py"]')) == [("ARGV001", "warning")]
     assert said(pod('command: ["exit 1"]')) == [("ARGV001", "error")]
+
+
+@pytest.mark.parametrize("place", ["argoWorkflow.parameters.0.src.dependencyName", "argoWorkflow.parameters.0.dest"])
+def test_a_trigger_writes_over_its_own_parameters(place: str) -> None:
+    source = "source: {resource: {apiVersion: argoproj.io/v1alpha1, kind: CronWorkflow, metadata: {name: c}}}"
+    own = "parameters: [{src: {dependencyName: WRITTEN_OVER, dataKey: body}, dest: spec.x}]"
+    over = f"parameters: [{{src: {{dependencyName: d, dataKey: body}}, dest: {place}}}]"
+    spec = f"triggers: [{{template: {{name: t, argoWorkflow: {{operation: resubmit, {source}, {own}}}}}, {over}}}]"
+    spec = f"{{dependencies: [{{name: d, eventSourceName: e, eventName: f}}], {spec}}}"
+    text = f"{{apiVersion: argoproj.io/v1alpha1, kind: Sensor, metadata: {{name: s}}, spec: {spec}}}"
+    assert said(text) == ([] if place.endswith("Name") else [("ARGO043", "error")])

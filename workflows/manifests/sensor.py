@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from argosy.workflows.manifests.document import Document
 from argosy.workflows.manifests.node import Node
@@ -24,9 +24,11 @@ def filled_arguments(sensors: Iterable[Document]) -> Filled:
     return found
 
 
-def written_over(sensors: Iterable[Document]) -> set[int]:
-    """Ids of the values in the objects that triggers make which a parameter replaces, or appends to."""
+def written_over(sensors: Sequence[Document]) -> set[int]:
+    """Ids of the values, of triggers and of the objects that they make, which a parameter replaces, or appends to."""
     found = [_below(made, each["dest"].text) for body, made in _made(sensors) for each in body["parameters"]]
+    triggers = [trigger for sensor in sensors for trigger in sensor.spec["triggers"]]
+    found += [_below(each["template"], own["dest"].text) for each in triggers for own in each["parameters"]]
     return {id(node.yaml) for node in found if node.yaml is not None}
 
 
