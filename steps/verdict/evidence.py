@@ -28,6 +28,7 @@ _PROGRESS = re.compile(
     r"|\bloss['\"]?[:=] ?\d",
     re.I,
 )
+_WRONG = re.compile(r"(?i)[:=]\s*\S?(nan|inf)|error|fail|exception|fatal|abort|kill")
 _THROWN = re.compile(r"\s*what\(\):\s+(.+)")
 """What ended a process is what C++ threw, not the signal that followed."""
 _ON_THE_HOST = re.compile(r"OOM when allocating.*(\b_device=\"\S*/cpu:\d|\bcpu:\d by allocator)", re.I)
@@ -36,8 +37,9 @@ OURS = "argosy: "
 """What we said stands: words that it quotes, and ours, are read for no other cause."""
 _END = re.compile(f"^{OURS}stopped: |; stop: ")
 """So we say that a run has ended; what we said of the starts before was answered by another one."""
-_ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT")
-"""How we end ranks that hang; whose log is read first says nothing of what came first."""
+_ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT|signal 6\b")
+"""How we end ranks that hang, and how C++ exceptions and watchdogs end a process: their words say why."""
+_MUTE = (Cause.NATIVE_CRASH, Cause.SIGTERM, Cause.UNKNOWN)  # says no more than that processes ended
 _HOW_WE_END = (Cause.SIGTERM, Cause.UNKNOWN)
 """What a launcher says of ranks that another node's failure ended; the supervisor saw them all."""
 _ALIVE_LINES = 3
@@ -122,9 +124,15 @@ def said_in(lines: Sequence[str], guess: bool = False, mute: Container[int] = ()
         for index, line in enumerate(plain):
             if index in found or index in code or (is_warning(lines[index]) and not silent):
                 continue
-            if hint := (index + 1 not in code and _goes_on(plain, index)) or hint_of(line):
+            hint = (index + 1 not in code and _goes_on(plain, index)) or hint_of(line)
+            if hint and not _is_metrics(line):
                 found[index] = Said(index, hint)
     return [found[index] for index in sorted(found)]
+
+
+def _is_metrics(line: str) -> bool:
+    """Whether a line tells of a step, and of no number that went wrong: its names of metrics are no trouble."""
+    return _PROGRESS.search(line) is not None and _WRONG.search(line) is None
 
 
 def _goes_on(plain: Sequence[str], index: int) -> Evidence | None:
@@ -271,7 +279,9 @@ def _root(said: Sequence[Said]) -> Said:
         earlier = next(slow, first)
         return earlier if earlier.index < first.index else first
     if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
-        return next((one for one in said if one.evidence.cause == Cause.HANG and _is_ours(one)), first)
+        hung = (one for one in said if one.evidence.cause == Cause.HANG and _is_ours(one))
+        told = [one for one in said if one.evidence.weight < strongest and one.evidence.cause not in _MUTE]
+        return next(hung, min(told, key=lambda one: one.evidence.weight == Weight.HINT, default=first))
     if first.evidence.cause in _HOW_WE_END:
         return next((one for one in said if one.evidence.weight == strongest and _is_ours(one)), first)
     return first

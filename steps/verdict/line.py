@@ -24,7 +24,8 @@ _PREFIX = re.compile(
     r"|\[\d*/?[\w./-]+ \(pid \d+\)\]\s?|\[[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\]\s?"  # task, id
     r"|[\w.-]+ +\|\|? "  # compose, Determined
     r"|\d{1,4}: (?=\S|\s{2})"  # srun -l
-    r"|\*{3} (?=\w+(Error|Exception)\b)"  # pdb
+    r"|/container_\w+: |\[[\w.]+:\d+, rank=\d+\] ?"  # YARN, olmo
+    r"|(?:\*{3}|Uncaught) (?=\w+(Error|Exception)\b)"  # pdb, what logs an exception that nobody caught
     r"|[│|] ?|> "
     r")"
 )

@@ -50,6 +50,7 @@ def _certain(sentence: str) -> str:
 
 def _message(line: str) -> str:
     """What a person wrote of a structured record; the line itself where it is none."""
+    line = line.replace('\\"', '"') if 'msg=\\"' in line else line  # a record within one of JSON
     if fields := _LOGFMT.search(line):
         error = _LOGFMT_ERROR.search(line)
         return f"{fields.group(1)} {error.group(1)}" if error else fields.group(1)

@@ -33,6 +33,8 @@ _LATER = (
         "twentyfourth",
         "twentyfifth",
         "twentysixth",
+        "twentyseventh",
+        "twentyeighth",
     ),
 )
 LOGS = [

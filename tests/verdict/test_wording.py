@@ -15,6 +15,7 @@ from argosy.steps.verdict.wording import own_words
     [
         ('level=info msg="pod deleted" namespace=a workflow=b', "pod deleted"),
         ('time="t" level=error msg="upload failed" error="quota exceeded" key=x', "upload failed quota exceeded"),
+        (r'"log":"time=\"t\" level=info msg=\"step failed: Error\" displayName=\"runtime(0)\"', "step failed: Error"),
         ('{"message": "node is gone", "event_id": "x", "host_name": "y"}', "node is gone"),
         ("{'message': cut off", "{'message': cut off"),
         ("Session lost. This may be due to a preemption. Error: OS Error", "Session lost. Error: OS Error"),

@@ -43,7 +43,7 @@ PATTERNS = (
         r"|checkpoint .*(does not match|mismatch)"
         r"|(checkpoint|saved|loaded|loading) .*(world|partition|dp|tp|parallel) ?(world )?(size|count|degree)s? .*"
         r"(match|differ|support|expect|but (the )?current)|loading a checkpoint for .* but .*size is"
-        r"|^KeyError: '\w*state_dict'",
+        r"|^KeyError: '\w*state_dict'|is not a distributed checkpoint",
         "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
     ),
     Pattern(
@@ -61,7 +61,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.DATALOADER_WORKER_KILLED,
-        r"DataLoader worker .*(exited unexpectedly|killed by signal)|Unexpected [\w ]+ encountered in worker\."
+        r"DataLoader worker (\(pid|.*(exited unexpectedly|killed by signal))|Unexpected [\w ]+ encountered in worker\."
         r"|DataLoader timed out after|Pin memory thread exited",
         "RuntimeError: DataLoader worker (pid(s) 1212) exited unexpectedly",
         Weight.GENERIC,

@@ -36,7 +36,7 @@ FRAMES: tuple[tuple[Cause, str], ...] = (
     ),
     (
         Cause.SHM_EXHAUSTED,
-        r"torch/multiprocessing/reductions\.py|/multiprocessing/(shared_memory|heap|synchronize)\.py",
+        r"torch/multiprocessing/reductions\.py|/multiprocessing/(shared_memory|heap|synchronize)\.py|pandarallel/core\.py",
     ),
     (
         Cause.DATA_CORRUPT,
@@ -94,7 +94,7 @@ _SAYS = re.compile(r"^(\w+\.)*(Value|Assertion|FileNotFound)Error\b")
 _OWN = re.compile(
     r"^(\w+\.)*(Type|Name|Attribute|Key|Index|Value|Assertion|ZeroDivision|\w*NotImplemented|UnboundLocal|Syntax"
     r"|Indentation|Recursion|Lookup|Unicode(Encode|Translate)?|Arithmetic|FileNotFound|FileExists|IsADirectory|NotADirectory"
-    r"|Permission)Error\b(?!.*\bOS error\b)"
+    r"|Permission|\w*Config(uration)?)Error\b(?!.*\bOS error\b)"
     r"|^(\w+\.)*(OS|IO)Error: \[Errno 24\]"  # so many files are open at once because a program opened them
     # torch's and safetensors' words for a folder that is not there, and for one in a file's place
     r"|^RuntimeError: (Parent directory .* does not exist|\[enforce fail at inline_container.*\binvalid file name\b)"

@@ -185,7 +185,7 @@ PATTERNS = (
         r"|admission webhook .* denied|couldn't (find key|get secret)|violates PodSecurity"
         r"|failed quota: .* must specify|container has runAsNonRoot"
         r"|cannot (get|list|watch|create|patch|update|delete) resource|error looking up service account"
-        r"|references non-existent (secret|config)",
+        r"|references non-existent (secret|config)|could not find the requested resource|no matches for kind",
         'Error: secret "hf-token" not found',
         _FACT,
     ),
@@ -197,8 +197,9 @@ PATTERNS = (
     ),
     Pattern(
         Cause.DEADLINE_EXCEEDED,
-        r"(?i)active (on the node )?longer than (the )?specified deadline|DUE TO TIME LIMIT|walltime .*exceeded"
-        r"|TERM_RUNLIMIT|step exceeded its deadline|MaxRuntimeExceeded|maximum (run ?time|duration) .*exceeded",
+        r"(?i)active (on the node )?longer than (the )?specified deadline|DUE TO TIME LIMIT|wall(time|clock) .*exceeded"
+        r"|exceeded (its )?wall ?(time|clock)|TERM_RUNLIMIT|step exceeded its deadline"
+        r"|MaxRuntimeExceeded|maximum (run ?time|duration) .*exceeded",
         "Pod was active on the node longer than the specified deadline",
         _FACT,
     ),

@@ -41,7 +41,8 @@ PATTERNS = (
     ),
     Pattern(
         Cause.SIGTERM,
-        r"Received (\d+|Signals\.SIG\w+) death signal|got signal: (1|2|3|15)\b|SIGTERMException"
+        r"Received (\d+|Signals\.SIG\w+) death signal|closing signal SIG(HUP|INT)\b|got signal: (1|2|3|15)\b"
+        r"|SIGTERMException"
         r"|[Rr]eceived (a )?(SIGTERM|SIGINT|SIGHUP|signal (1|2|15)\b)|[Cc]aught (SIGTERM|SIGINT|signal (2|15)\b)",
         "W1130 12:13:49 torch/distributed/elastic/agent/server/api.py:723] Received 15 death signal, shutting down",
         _LATE,

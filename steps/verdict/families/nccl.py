@@ -47,7 +47,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.NCCL_TIMEOUT,
-        r"DistBackendError.*(timeout|timed out)|NCCL operation timed out",
+        r"DistBackendError(?!.*ncclUniqueId).*(timeout|timed out)|NCCL operation timed out",
         "torch.distributed.DistBackendError: NCCL operation timed out after 600000 ms",
         _LATE,
     ),
@@ -135,6 +135,12 @@ PATTERNS = (
         _LATE,
     ),
     Pattern(
+        Cause.CUDA_DRIVER,
+        r"\bE[JL]\d{4}: ",  # CANN numbers its errors by who speaks: the driver, and what it starts for HCCL
+        "EJ0001: 2024-05-21-11:57:54.167.645 Failed to initialize the HCCP process.",
+        Weight.GENERIC,
+    ),
+    Pattern(
         Cause.PEER_LOST,
         r"\bHccl\w+, error code is",
         "RuntimeError: OPS function error: HcclAllreduce, error code is 6",
@@ -169,7 +175,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.UNKNOWN,
-        r"ncclInternalError|NCCL (error|failure)\b.*\binternal error",
+        r"ncclInternalError|NCCL (error|failure)\b.*\binternal error|\bHCCL error in: ",
         "ncclInternalError: Internal check failed.",
         Weight.CASCADE,  # of a peer, the network or memory, never of the program
     ),

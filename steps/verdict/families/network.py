@@ -41,7 +41,7 @@ PATTERNS = (
     ),
     Pattern(
         Cause.RENDEZVOUS_TIMEOUT,
-        r"(?i)store.?based barrier|wait timeout after \d+ms, keys",
+        r"(?i)store.?based barrier|wait timeout after \d+ms, keys|ncclUniqueId .*timeout",
         "torch.distributed.DistStoreError: wait timeout after 300000ms, keys: /default_pg/0//cuda//1",
         _LATE,
     ),
@@ -71,8 +71,14 @@ PATTERNS = (
         r"|kex_exchange_identification"
         r"|ConnectionRefusedError|DistNetworkError.*connection refused|failed to connect to remote host"
         r"|Connection (refused|timed out)\b|Errno (99|10[01]|11[023])\]|No route to host|Network is (down|unreachable)"
-        r"|Host is down|Cannot assign requested address|ORTE was unable to reliably start",
+        r"|Host is down|Cannot assign requested address",
         "ConnectionRefusedError: [Errno 111] Connection refused",
         _LATE,
+    ),
+    Pattern(
+        Cause.RENDEZVOUS_CONNECT,
+        r"ORTE was unable to reliably start",
+        "ORTE was unable to reliably start one or more daemons.",
+        Weight.HINT,  # ssh or a shell has said why
     ),
 )

@@ -5,15 +5,16 @@ from argosy.steps.contract.weight import Weight
 from argosy.steps.verdict.pattern import Pattern
 
 _CUDA = (
-    r"(?:(?i:cuda|hip)(?i: driver| runtime)?(?i: error| failure)(?: ?\(\d+\)| \d+)? ?[:']? ?'?|Triton Error \[\w+\]: )"
+    r"(?:(?i:cuda|hip)(?i: driver| runtime)?(?i: error| failure)(?: ?\(\d+\)| \d+)? ?[:']? ?'?"
+    r"|Triton Error \[\w+\]: |NCCL WARN [\w ]+: \d+ )"
 )
 """What torch, NCCL, THC and Triton put before the words of cudaGetErrorString
 (https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html)."""
 
 
-def _cuda(cause: Cause, words: str, names: str, example: str) -> Pattern:
+def _cuda(cause: Cause, words: str, names: str, example: str, weight: Weight = Weight.ROOT) -> Pattern:
     in_a_file = rf"^Error (?i:{words})[\w ]* at line \d+ in file"  # as bitsandbytes says it
-    return Pattern(cause, rf"{_CUDA}(?i:{words})|\bcudaError(?:{names})\b|{in_a_file}", example)
+    return Pattern(cause, rf"{_CUDA}(?i:{words})|\bcudaError(?:{names})\b|{in_a_file}", example, weight)
 
 
 def _rpc(cause: Cause, codes: str, classes: str, example: str, weight: Weight) -> Pattern:
@@ -29,11 +30,11 @@ PATTERNS = (
         r"CUDA driver is a stub|API call is not supported in the installed|device doesn't have valid Grid"
         r"|integrity check"
         r"|startup failure|device kernel image is invalid|a PTX JIT|PTX JIT|the provided PTX|exclusive-thread device"
-        r"|OS call failed|operation not supported|unknown error|file not found|shared object|named symbol not found"
+        r"|OS call failed|operation not supported|file not found|shared object|named symbol not found"
         r"|MPS |the MPS client|the remote procedural call between|the hardware resources required to|peer access is not"
         r"|Driver is newer|incompatible driver|operation not permitted('|$)|invalid device function",
         r"StubLibrary|CallRequiresNewerDriver|DeviceNotLicensed|SoftwareValidityNotEstablished|StartupFailure"
-        r"|InvalidKernelImage|InvalidPtx|Jit\w+|UnsupportedPtxVersion|OperatingSystem|NotSupported|Unknown|FileNotFound"
+        r"|InvalidKernelImage|InvalidPtx|Jit\w+|UnsupportedPtxVersion|OperatingSystem|NotSupported|FileNotFound"
         r"|SharedObject\w+|SymbolNotFound|Mps\w+|PeerAccessUnsupported|System\w+|Compat\w+|InsufficientDriver|NoDevice"
         r"|InitializationError|DevicesUnavailable|InvalidDeviceFunction|NoKernelImageForDevice",
         "NCCL WARN Cuda failure 222 'the provided PTX was compiled with an unsupported toolchain.'",
@@ -51,6 +52,13 @@ PATTERNS = (
         r"an async error has occ?ured in external|hardware stack error|Invalid access of peer GPU",
         r"ExternalDevice|HardwareStackError|ECCUncorrectable|NvlinkUncorrectable|Contained",
         "what():  cudaErrorExternalDevice: an async error has occured in external entity outside of CUDA",
+    ),
+    _cuda(  # of a driver that had begun to work: no configuration, and nothing that is named
+        Cause.UNKNOWN,
+        r"unknown error",
+        r"Unknown",
+        "[Rank 7] NCCL watchdog thread terminated with exception: CUDA error: unknown error",
+        Weight.GENERIC,
     ),
     Pattern(  # a shape or a stream that the program asked for
         Cause.USER_EXCEPTION,
