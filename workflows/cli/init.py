@@ -92,9 +92,8 @@ def command(
     guess.put("name", _name(name, script), "" if name else "from the script's path; change it with --name")
     relative = _relative(script, path)
     if facts.started == "module":
-        guess.put(
-            "module", relative.removesuffix(".py").replace("/", "."), "it imports from the package that it lies in"
-        )
+        module = relative.removesuffix(".py").replace("/", ".")
+        guess.put("module", module, "it imports from the package that it lies in")
     else:
         guess.put("script", relative, "")
     here = path.resolve().parent == Path.cwd()
@@ -125,13 +124,11 @@ def command(
         emit({"path": str(path), "toml": text, "why": dict(guess.why), "missing_args": missing})
         return
     _say(path, guess, missing)
+    kill = typed("argosy", "run", path, "--inject", f"kill:rank=0@step={_halfway(facts)}")
     next_commands(
         [
             (typed("argosy", "run", path), "run it on this machine"),
-            (
-                typed("argosy", "run", path, "--inject", f"kill:rank=0@step={_halfway(facts)}"),
-                KILLED if facts.end else MAYBE,
-            ),
+            (kill, KILLED if facts.end else MAYBE),
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )

@@ -70,8 +70,7 @@ def put_checkpoint(
     folder = alone
     if opaque is None and trainer is None and not include and facts.loads and facts.resume_flag() is None:
         folder, patterns = with_its_parts(facts, alone, patterns)
-    if opaque is None and trainer is None:
-        why = _or_elsewhere(facts, folder, why)
+    why = _or_elsewhere(facts, folder, why) if opaque is None and trainer is None else why
     arguments, because = resume(facts, resume_arg, folder, patterns)
     if opaque is None and trainer is None and not include and arguments:
         again = read(filled(arguments, folder, patterns))
