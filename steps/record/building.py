@@ -110,9 +110,7 @@ def build_record(events: Sequence[Event], state: Mapping[str, Any], now: float =
         stillborn=stillborn_of(ordered),
         checkpoints=checkpoints,
         injected=tuple(injected_of(event) for event in _all(ordered, "injected")),
-        excluded_nodes=tuple(
-            (text(event.fields, "node"), text(event.fields, "cause")) for event in _all(ordered, "node_excluded")
-        ),
+        excluded_nodes=_excluded(ordered),
         budgets=_budgets(ordered),
         train_cause=cause_of(training) if training else "",
         train_exit_code=whole(training.fields, "exit_code") if training else None,
@@ -252,6 +250,11 @@ def _checkpoints(events: Sequence[Event], restored: set[str]) -> tuple[Committed
 def _skipped(events: Sequence[Event]) -> tuple[tuple[int, int], ...]:
     found = (event.fields for event in _all(events, "skipped"))
     return tuple((whole(fields, "first") or 0, whole(fields, "last") or 0) for fields in found)
+
+
+def _excluded(events: Sequence[Event]) -> tuple[tuple[str, str], ...]:
+    found = (event.fields for event in _all(events, "node_excluded"))
+    return tuple((text(fields, "node"), text(fields, "cause")) for fields in found)
 
 
 def _budgets(events: Sequence[Event]) -> tuple[tuple[str, int, int], ...]:
