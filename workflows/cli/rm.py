@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from errno import ENOTEMPTY
+from errno import ENOENT, ENOTEMPTY
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -159,9 +159,9 @@ def _bytes_of(path: str) -> int:
     return 0
 
 
-def _unless_gone(_: object, path: str, error: tuple[Any, OSError, Any]) -> None:
+def _unless_gone(_: object, path: str, error: tuple[Any, BaseException, Any]) -> None:
     """Another call removes the same, or has put a run there meanwhile, which it removes itself."""
-    if not isinstance(error[1], FileNotFoundError) and error[1].errno != ENOTEMPTY:
+    if getattr(error[1], "errno", None) not in (ENOENT, ENOTEMPTY):
         raise error[1]
 
 
