@@ -201,7 +201,9 @@ def test_what_is_doubted_stands_before_the_lines_and_once(initialized) -> None:
     assert "; " not in lines.split("Next:")[0]
 
 
-KERAS = "import keras\nmodel = keras.Sequential([])\nmodel.fit(x, y, callbacks=[keras.callbacks.BackupAndRestore({})])\n"
+KERAS = (
+    "import keras\nmodel = keras.Sequential([])\nmodel.fit(x, y, callbacks=[keras.callbacks.BackupAndRestore({})])\n"
+)
 
 
 @pytest.mark.parametrize(
