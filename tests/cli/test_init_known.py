@@ -89,7 +89,9 @@ def test_a_file_with_all_settings_stands_alone_on_the_command_line(read) -> None
 
 
 def test_a_folder_is_as_the_first_rank_makes_it(read) -> None:
-    script = "import os, time, torch\nout = 'o'\nif get_rank() == 0:\n    out = os.path.join(out, time.strftime('%H'))\n"
+    script = (
+        "import os, time, torch\nout = 'o'\nif get_rank() == 0:\n    out = os.path.join(out, time.strftime('%H'))\n"
+    )
     _, found, said = read({"train.py": f"{script}{STATE}os.path.join(out, '1.pt'))\n"})
     assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("o", ["*/1.pt"]), said
 
