@@ -226,3 +226,19 @@ def test_what_rays_actors_are_asked_is_come_to(initialized) -> None:
     script += f"def search():\n    {STATE}'search/last.pt')\n"
     _, found, said = initialized({"train.py": script})
     assert (found["checkpoint"]["path"], "search" in said) == ("kept", False), said
+
+
+def test_the_scripts_own_name_in_argv_is_not_empty(initialized) -> None:
+    script = (
+        f"import os, sys, torch\nout = os.path.join('runs', os.path.basename(sys.argv[0]))\n{STATE}out + '/a.pt')\n"
+    )
+    _, found, said = initialized({"train.py": script}, "--", "--lr", "3")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("runs", ["*/a.pt"]), said
+
+
+def test_what_takes_all_words_leaves_those_behind_it_one_each(initialized) -> None:
+    script = f"{TORCH}p.add_argument('data', nargs='+')\np.add_argument('out')\np.add_argument('more', nargs='?')\n"
+    _, found, said = initialized(
+        {"train.py": f"{script}a = p.parse_args()\n{STATE}a.out + '/a.pt')\n"}, "--", "x", "y", "kept"
+    )
+    assert found["checkpoint"]["path"] == "kept", said
