@@ -242,3 +242,14 @@ def test_what_takes_all_words_leaves_those_behind_it_one_each(initialized) -> No
         {"train.py": f"{script}a = p.parse_args()\n{STATE}a.out + '/a.pt')\n"}, "--", "x", "y", "kept"
     )
     assert found["checkpoint"]["path"] == "kept", said
+
+
+def test_a_trainer_has_as_many_ranks_as_its_flag_says(initialized) -> None:
+    """One was written; Lightning refuses a number of devices that is not torchrun's."""
+    script = "import argparse, lightning as L\nfrom lightning.pytorch.callbacks import ModelCheckpoint\n"
+    script += "p = argparse.ArgumentParser()\np.add_argument('--gpus', type=int, default=1)\na = p.parse_args()\n"
+    script += "t = L.Trainer(devices=a.gpus, callbacks=[ModelCheckpoint('kept', save_last=True)])\n"
+    script += "t.fit(m, ckpt_path='last')\n"
+    for words, ranks in (((), 1), (("--", "--gpus", "4"), 4)):
+        _, found, said = initialized({"train.py": script}, *words)
+        assert found["gang"]["nproc_per_node"] == ranks, said
