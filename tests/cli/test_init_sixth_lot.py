@@ -253,3 +253,12 @@ def test_a_trainer_has_as_many_ranks_as_its_flag_says(initialized) -> None:
     for words, ranks in (((), 1), (("--", "--gpus", "4"), 4)):
         _, found, said = initialized({"train.py": script}, *words)
         assert found["gang"]["nproc_per_node"] == ranks, said
+
+
+def test_a_dict_of_pairs_has_what_they_say(initialized) -> None:
+    """It was empty, and its default was told as certain."""
+    script = "import sys, torch\ntold = dict(word.split('=') for word in sys.argv[1:])\n"
+    _, found, said = initialized(
+        {"train.py": f"{script}{STATE}told.get('out', 'usual') + '/a.pt')\n"}, "--", "out=kept", "lr=1"
+    )
+    assert found["checkpoint"]["path"] == "kept", said
