@@ -262,3 +262,18 @@ def test_a_dict_of_pairs_has_what_they_say(initialized) -> None:
         {"train.py": f"{script}{STATE}told.get('out', 'usual') + '/a.pt')\n"}, "--", "out=kept", "lr=1"
     )
     assert found["checkpoint"]["path"] == "kept", said
+
+
+def test_where_hydra_is_told_to_run_a_script_its_paths_lie_below(initialized) -> None:
+    """kept was told as certain; it is mine/kept."""
+    script = (
+        f"import hydra, torch\n@hydra.main(config_path='conf', config_name='c')\ndef main(cfg):\n    {STATE}cfg.file)\n"
+    )
+    for file, words, doubt in (
+        ("kept/a.pt", ("hydra.run.dir=mine",), True),
+        ("kept/a.pt", ("hydra.run.dir=mine", "hydra.job.chdir=FALSE"), False),
+        ("kept/a.pt", ("hydra.run.dir=.",), False),
+        ("${hydra:runtime.output_dir}/a.pt", ("hydra.run.dir=mine",), False),
+    ):
+        _, _, said = initialized({"train.py": f"{script}main()\n", "conf/c.yaml": f"file: {file}\n"}, "--", *words)
+        assert ("or below mine, where Hydra runs it" in said) == doubt, said

@@ -99,8 +99,8 @@ def command(
     environ |= {"PYTHONPATH": facts.started} if facts.started not in ("", "module") and here else {}
     uri = dataset_uri(dataset, facts.data, args)
     args = _arguments(guess, facts.data, args, uri, environ)
-    if facts.stays:
-        guess.why.append((f"{RUN_DIR}=.", f"{facts.stays}: Hydra gives each start a folder of its own otherwise"))
+    if facts.stays[0]:
+        guess.why.append((f"{RUN_DIR}=.", f"{facts.stays[0]}: Hydra gives each start a folder of its own otherwise"))
     if uri:
         guess.lines.append(f"dataset = {{ uri = {json.dumps(uri, ensure_ascii=False)} }}")
         if not dataset:
@@ -159,7 +159,7 @@ def _read(
         name = next((each for each in flag.aliases if "local" in each), flag.name)
         args = (f"{name}={LOCAL_RANK}", *args)
     args = args or (facts.trainer.args if facts.trainer else ())
-    return facts, (*args, f"{RUN_DIR}=.") if facts.stays else args, environ
+    return facts, (*args, f"{RUN_DIR}=.") if facts.stays[0] else args, environ
 
 
 def _arguments(

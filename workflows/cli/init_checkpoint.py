@@ -137,6 +137,8 @@ def _or_elsewhere(facts: ScriptFacts, folder: str, why: str) -> str:
     unclear = {where for where, _ in facts.unclear_saves}
     doubt = any(each.folder == folder and each.where in unclear for each in facts.saves)
     told = "or elsewhere, which only a run could tell: if so, name that folder with --opaque"
+    if (moved := facts.stays[1]) and os.path.relpath(folder, moved).startswith(".."):
+        doubt, told = True, f"or below {moved}, where Hydra runs it: if so, name that folder with --opaque"
     return f"{why}, {told}" if doubt else why
 
 

@@ -109,8 +109,8 @@ class ScriptFacts:
     started: str = ""
     """What it needs to find its modules: to be one itself, or the folder that it is called in in their path."""
     modules: tuple[Path, ...] = ()  # its own file, and those of what it imports
-    stays: str = ""
-    """Where it is handed to Hydra, which gives each start a working directory of its own."""
+    stays: tuple[str, str] = ("", "")
+    """Where it is handed to Hydra, which gives each start a working directory of its own; or the one that is told."""
 
     def flag(self, name: str) -> Flag:
         """The flag of that name."""

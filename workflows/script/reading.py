@@ -148,7 +148,7 @@ def _facts(
         may_go_on=ways(source, read),
         started=source.started(cwd),
         modules=tuple(source.paths.values()),
-        stays=settings.hydra if settings.moves and RUN_DIR not in told else "",
+        stays=("" if RUN_DIR in told else settings.hydra, told.get(RUN_DIR) or "") if settings.moves else ("", ""),
         made=(folder_lacks(source, values, fixed(places)), made_once(source, values)),
         ended=ended_by(source, values),
         tells=any(whole.startswith("argosy.integrations") for whole in source.imports.values()),

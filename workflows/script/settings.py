@@ -120,7 +120,7 @@ def _moves(found: Settings, arguments: Sequence[str]) -> bool:
     """What ``hydra.job.chdir`` says, on the command line or in the files; else what its version does."""
     told = [value for key, _, value in (word.lstrip("+").partition("=") for word in arguments) if key == _CHDIR]
     if told or _CHDIR in found.values:
-        return (*told, found.values.get(_CHDIR))[0] in ("True", "true")
+        return str((*told, found.values.get(_CHDIR))[0]).lower() == "true"
     return found.moves and not any(flag.name == f"{_CHDIR}=" for flag in found.flags)
 
 
