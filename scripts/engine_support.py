@@ -68,6 +68,7 @@ What is not a field of its own:
 - **Expressions** (`{{=…}}`, `retryStrategy.expression`, `hooks.exit.expression`) know these functions:
   FUNCTIONS.
   In PREDICATES, `#` is the item. Other functions, and in `jsonpath` what is no name and no number, are refused.
+  So are `let`, `|`, `..`, patterns with `\\p{…}` or flags in the middle, and a `{{` that nothing closes beside them.
 - **Containers** need a `command`: no image is there whose entry point could be run. Variables from Secrets need
   `ARGOSY_SECRET_NAME_KEY` in the engine's environment; volumes are `emptyDir`, claims, ConfigMaps, optional Secrets.
 - **ConfigMaps** stand beside the Workflow, in its YAML or in files of `--templates`; what takes one that is not there

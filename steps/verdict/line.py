@@ -17,7 +17,7 @@ _PREFIX = re.compile(
     r"|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d(?:\.\d+)?:?\s"  # syslog
     r"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+?\] ?"  # glog, klog
     r"|\[?(?:INFO|ERROR|CRITICAL|WARNING|WARN|DEBUG|FATAL)\]?(?: *[:-]| {2,}|(?=\s))\s?"
-    r"|(?:stderr|stdout): "
+    r"|(?:stderr|stdout)(?:: | [FP] )"
     r"|\[(?:torchrun|mpirun)\] ?"  # what starts the ranks, in the log of a pod of ours
     r"|\d{1,3}(?:\.\d{1,3}){3}(?: \[\d+\]|:)\s"  # host [rank]
     r"|\[[\w./-]+-\d+\]\s|\[(?:pod|[\w-]+)/[^\]]+\]\s"  # kubectl logs --prefix

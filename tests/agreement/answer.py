@@ -111,13 +111,13 @@ _CLASSES = (
      "deadline"),
     # What the archive calls its folder: here the artifact's name, there the last part of its path.
     (re.compile(r"(.*illegal symlink target: )[^/]*(/.*?)(; )?"), r"\1…\2"),
-    # Where in an expression a Go library stumbled, with a picture of it.
-    (re.compile(r"(.*?) \(\d+:\d+\)\n \| .*", re.DOTALL), r"\1"),
     # What follows is the text of a Go library about where in an expression it stumbled.
     (re.compile(r"(.*?(?:Invalid 'when' expression '.*?': |wait: Error \(exit code 64\)"
                 r"|unable to resolve outputs from scope: (?!Unable to resolve)"
                 r"|failed to evaluate expression|could not be parsed as a JSON list"
                 r"|invalid character .*|unable to evaluate expression)).*", re.DOTALL), r"\1"),
+    # Where in an expression a Go library stumbled, with a picture of it.
+    (re.compile(r"(.*?) \(\d+:\d+\)\n \| .*", re.DOTALL), r"\1"),
 )  # fmt: skip
 
 

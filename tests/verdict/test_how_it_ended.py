@@ -50,3 +50,10 @@ def test_names_of_metrics_are_no_trouble() -> None:
 def test_an_exception_that_a_logger_tells_is_one() -> None:
     line = "[2025-07-02 01:21:43] CRITICAL [olmo.util:168, rank=5] Uncaught KeyError: 'tokens'"
     assert _root(line).cause == "user_exception"
+
+
+def test_a_line_as_a_node_keeps_it_is_read() -> None:
+    """Kubernetes' container log on the node (CRI): time, stream, F for whole or P for part."""
+    kept = "2026-01-01T00:00:00.000000000Z stderr F "
+    lines = ("Traceback (most recent call last):", '  File "t.py", line 3, in <module>', "ValueError: not a scalar")
+    assert _root(*(kept + line for line in lines)).cause == "user_exception"

@@ -42,3 +42,13 @@ def test_empty_lines_take_no_place_of_others(monkeypatch: pytest.MonkeyPatch) ->
     lines = excerpt(BytesIO(said.encode()), "a")
     assert len(lines) == HEAD_LINES + TAIL_LINES
     assert lines[-1].number == 9999
+
+
+_BAR = b"".join(b"\r%d%%|#| %d/999" % (at, at) for at in range(999))
+
+
+@pytest.mark.parametrize("before", [_BAR + b"\r", b"\0" * 50_000])
+def test_what_stands_behind_a_long_progress_bar_or_a_hole_is_read(before: bytes) -> None:
+    said = "RuntimeError: CUDA error: an illegal memory access"
+    (line,) = excerpt(BytesIO(before + said.encode() + b"\n"), "a")
+    assert (line.number, line.text) == (1, said)

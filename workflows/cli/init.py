@@ -33,7 +33,6 @@ NAME_LENGTH = 40
 OUT = "out"
 """The folder that a variable names, where the script has none."""
 KILLED = "watch it being killed and resumed"
-MAYBE = f"{KILLED}, if it takes so many steps"
 OF_JAX = (
     "initialize(f\"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}\", int(os.environ['WORLD_SIZE']), "
     "int(os.environ['RANK']))"
@@ -124,11 +123,10 @@ def command(
         emit({"path": str(path), "toml": text, "why": dict(guess.why), "missing_args": missing})
         return
     _say(path, guess, missing)
-    kill = typed("argosy", "run", path, "--inject", f"kill:rank=0@step={_halfway(facts)}")
     next_commands(
         [
             (typed("argosy", "run", path), "run it on this machine"),
-            (kill, KILLED if facts.end else MAYBE),
+            _halfway(path, facts),
             (typed("argosy", "compile", path, "-o", "workflow.yaml"), "the YAML that `argo submit` takes"),
         ]
     )
@@ -191,9 +189,10 @@ def _arguments(
     return args
 
 
-def _halfway(facts: ScriptFacts) -> int:
-    """A step that the script reaches, and that lies behind a checkpoint or two."""
-    return 50 if facts.end is None else max(1, facts.end // 2)
+def _halfway(path: Path, facts: ScriptFacts) -> tuple[str, str]:
+    """A kill at a step that the script reaches, if that is known, and that lies behind a checkpoint or two."""
+    step, unless = (50, ", if it takes so many steps") if facts.end is None else (max(1, facts.end // 2), "")
+    return typed("argosy", "run", path, "--inject", f"kill:rank=0@step={step}"), KILLED + unless
 
 
 def _is_told_by_args(flag: Flag) -> bool:

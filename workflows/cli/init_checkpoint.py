@@ -87,11 +87,10 @@ def put_checkpoint(
     guess.why += _to_be_made(facts, folder) if trainer is None and opaque is None else []
     parts = folder != alone
     counted = [each for each in patterns if "*" in each.removesuffix("/**/*") and (parts or "/" not in each)]
-    counted = counted if trainer is None else []
     if patterns:
         only = "" if parts or EACH_RANK in facts.ranks.node else _only_newest(counted)  # which belong to one save
         cost = f"if the * counts up, each commit holds all files so far{only}"
-        guess.put("include", patterns, cost if counted else "")
+        guess.put("include", patterns, cost if counted and trainer is None else "")
     if opaque is None and not include:
         guess.why += (not_kept if trainer is None else elsewhere)(facts, folder, patterns)
     if unit := trainer.unit if trainer is not None else [NUMBERED] if patterns == [f"{NUMBERED}/**/*"] else []:

@@ -27,9 +27,8 @@ def with_its_parts(facts: ScriptFacts, folder: str, patterns: list[str]) -> tupl
     passing = next((each.where for each in fixed(facts.saves) if each.passing and each.folder == folder), "")
     if passing and not above:
         raise InputError(
-            f"SCRIPT: {passing} removes {folder} when it has ended, and nothing is saved beside it that a run could "
-            "end with; save the model there, too, as in model.save('out/model.keras'), or give it "
-            "delete_checkpoint=False"
+            f"SCRIPT: {passing} removes {folder} when it has ended, and nothing else is saved that would be left; "
+            "save the model, too, as in model.save('out/model.keras'), or give it delete_checkpoint=False"
         )
     numbered = above not in ("", ".") and all("*" in Path(each).name for each in (*patterns, *left))
     if not (numbered or passing):

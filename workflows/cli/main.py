@@ -91,8 +91,8 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Start with: argosy init train.py, then argosy run run.toml. Every verb has --help with an example.\n\n"
-    'Completion: eval "$(_ARGOSY_COMPLETE=bash_source argosy)" in ~/.bashrc; zsh_source (after compinit), fish_source '
-    "elsewhere.",
+    'Completion: eval "$(_ARGOSY_COMPLETE=bash_source argosy)" in ~/.bashrc; zsh_source '
+    "(after compinit), fish_source elsewhere.",
 )
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."

@@ -156,7 +156,7 @@ def _spans_of(chunk: bytes, first: int, scan: _Scan) -> Iterator[_Span]:
         data = chunk[begin:end]
         raws = data.split(b"\n")
         if len(data) > _SPAN_BYTES:
-            data, offsets = b"\n".join(raw[:MAX_LINE_BYTES] for raw in raws), None
+            data, offsets = b"\n".join(map(_cut, raws)), None
         yield _Span(number, data, sum(map(bool, raws)), offsets)
         done = end
 
@@ -182,10 +182,14 @@ def _line_forward(chunk: bytes, position: int, lines: int) -> int:
     return position
 
 
+def _cut(raw: bytes) -> bytes:
+    """What stood in a line in the end, if a progress bar rewrote it, or behind the hole where its file was emptied."""
+    raw = raw.rstrip(b"\r").lstrip(b"\0")
+    return raw[raw.rfind(b"\r") + 1 :][:MAX_LINE_BYTES]
+
+
 def _text(raw: bytes) -> str:
-    line = raw[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r")
-    if "\r" in line:  # a progress bar rewrote its line: what stood there in the end
-        line = line[line.rindex("\r") + 1 :]
+    line = _cut(raw).decode("utf-8", "replace")
     if line.startswith('{"log":'):  # Docker's file of a container
         with suppress(ValueError, KeyError):
             line = str(json.loads(line)["log"]).rstrip("\n")
