@@ -226,3 +226,39 @@ def test_what_rays_actors_are_asked_is_come_to(initialized) -> None:
     script += f"def search():\n    {STATE}'search/last.pt')\n"
     _, found, said = initialized({"train.py": script})
     assert (found["checkpoint"]["path"], "search" in said) == ("kept", False), said
+
+
+def test_the_scripts_own_name_in_argv_is_not_empty(initialized) -> None:
+    script = (
+        f"import os, sys, torch\nout = os.path.join('runs', os.path.basename(sys.argv[0]))\n{STATE}out + '/a.pt')\n"
+    )
+    _, found, said = initialized({"train.py": script}, "--", "--lr", "3")
+    assert (found["checkpoint"]["path"], found["checkpoint"]["include"]) == ("runs", ["*/a.pt"]), said
+
+
+def test_what_takes_all_words_leaves_those_behind_it_one_each(initialized) -> None:
+    script = f"{TORCH}p.add_argument('data', nargs='+')\np.add_argument('out')\np.add_argument('more', nargs='?')\n"
+    _, found, said = initialized(
+        {"train.py": f"{script}a = p.parse_args()\n{STATE}a.out + '/a.pt')\n"}, "--", "x", "y", "kept"
+    )
+    assert found["checkpoint"]["path"] == "kept", said
+
+
+def test_a_trainer_has_as_many_ranks_as_its_flag_says(initialized) -> None:
+    """One was written; Lightning refuses a number of devices that is not torchrun's."""
+    script = "import argparse, lightning as L\nfrom lightning.pytorch.callbacks import ModelCheckpoint\n"
+    script += "p = argparse.ArgumentParser()\np.add_argument('--gpus', type=int, default=1)\na = p.parse_args()\n"
+    script += "t = L.Trainer(devices=a.gpus, callbacks=[ModelCheckpoint('kept', save_last=True)])\n"
+    script += "t.fit(m, ckpt_path='last')\n"
+    for words, ranks in (((), 1), (("--", "--gpus", "4"), 4)):
+        _, found, said = initialized({"train.py": script}, *words)
+        assert found["gang"]["nproc_per_node"] == ranks, said
+
+
+def test_a_dict_of_pairs_has_what_they_say(initialized) -> None:
+    """It was empty, and its default was told as certain."""
+    script = "import sys, torch\ntold = dict(word.split('=') for word in sys.argv[1:])\n"
+    _, found, said = initialized(
+        {"train.py": f"{script}{STATE}told.get('out', 'usual') + '/a.pt')\n"}, "--", "out=kept", "lr=1"
+    )
+    assert found["checkpoint"]["path"] == "kept", said

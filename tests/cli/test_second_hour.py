@@ -13,6 +13,7 @@ import pytest
 
 from argosy.workflows.cli.source import Source
 from argosy.workflows.cli.state_dir import check_state_dir
+from argosy.workflows.code import pack
 from argosy.workflows.spec.run import TrainingRun
 from tests import starts
 
@@ -163,10 +164,19 @@ def test_a_state_folder_of_its_own_among_the_code_is_no_code(tmp_path: Path) -> 
     (tmp_path / "old" / ".gitignore").write_text("*\n")
     (tmp_path / "old" / "runs").mkdir()
     (tmp_path / ".argosy" / "volumes").mkdir()  # data that was put there for the first run
-    source = Source(tmp_path / "run.toml", b"", {}, TrainingRun(name="gpt", script="train.py"), None)
-    for name in ("new", "old", ".argosy", "made"):
+    (tmp_path / "pushed" / "volumes").mkdir(parents=True)  # and by compile --push
+    (tmp_path / "pushed" / "volumes" / "code.tar.gz").write_text("")
+    (tmp_path / "pushed" / ".gitignore").write_text("")  # the disk was full
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "notes.txt").write_text("")
+    (tmp_path / ".gitignore").write_text("hidden/\n")
+    run = TrainingRun(name="gpt", script="train.py")
+    source = Source(tmp_path / "run.toml", b"", {}, run, pack(tmp_path))
+    for name in ("new", "old", ".argosy", "pushed", "made"):
         check_state_dir(tmp_path / name, source)
         assert (tmp_path / name / ".gitignore").read_text() == "*\n"
+    check_state_dir(tmp_path / "hidden", source)
+    assert [*map(str, pack(tmp_path).files)] == [".gitignore"]
 
 
 @pytest.mark.parametrize("named", ["run.toml", "train.py", "link.yaml"])

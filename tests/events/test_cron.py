@@ -35,7 +35,7 @@ def test_the_next_time(text: str, expected: str) -> None:
     [
         "",
         "* * * *",
-        "* * * * 7",
+        "* * * * 0-7",
         "0 0 30 2 *",
         "60 * * * *",
         "* * 0 * *",

@@ -15,7 +15,8 @@ from argosy.workflows.cli.run_folder import STATE_DIR
 if TYPE_CHECKING:
     from argosy.workflows.cli.source import Source
 
-_MARK = "*\n"
+_OURS = frozenset((".gitignore", "artifact-repository", "chaos", "locks", "runs", "volumes", "watch"))
+"""What may lie there before a first run: code that `compile --push` put there, data of a volume."""
 
 
 def check_state_dir(path: Path, source: Source) -> None:
@@ -34,12 +35,13 @@ def check_state_dir(path: Path, source: Source) -> None:
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise InputError(f"--state-dir {path}: cannot be written (no permission); {remedy}")
     mark = path / ".gitignore"
-    if path.name == STATE_DIR or not any(path.iterdir()):
-        with suppress(OSError), mark.open("x") as file:
-            file.write(_MARK)  # nobody wants to commit the disks of virtual nodes
-    elif source.run is not None and source.run.code and not _is_marked(mark):
+    if path.name == STATE_DIR or {each.name for each in path.iterdir()} <= _OURS:
+        with suppress(OSError):
+            if not mark.exists() or not mark.stat().st_size:  # one that met a full disk is empty
+                mark.write_text("*\n")  # nobody wants to commit the disks of virtual nodes
+    elif source.run is not None and source.archive is not None:
         code = (source.path.parent / source.run.code).resolve()
-        if path.resolve().is_relative_to(code):
+        if any((code / name).is_relative_to(path.resolve()) for name in source.archive.files):
             rule = "other things lie there, and beside them what runs write would be packed as code"
             raise InputError(f"--state-dir {path}: {rule}; {remedy}")
     try:
@@ -49,9 +51,3 @@ def check_state_dir(path: Path, source: Source) -> None:
         if error.errno in (ENOSPC, EDQUOT):
             raise
         raise InputError(f"--state-dir {path}: cannot be written ({error.strerror}); {remedy}") from error
-
-
-def _is_marked(mark: Path) -> bool:
-    with suppress(OSError, ValueError):
-        return mark.read_text() == _MARK
-    return False

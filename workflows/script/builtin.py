@@ -134,10 +134,10 @@ class Builtins(Methods):
         return Unknown() if truth is None else truth
 
     def _fn_dict(self, args: list[Value], named: dict[str, Value], owner: str) -> Value:
-        found = next((each for each in args if isinstance(each, dict | Unknown)), {})
+        found = next((each for each in args if isinstance(each, dict | Unknown | list | tuple)), {})
         if isinstance(found, Unknown):
             return found
-        return {**found, **{key: each for key, each in named.items() if key != "**"}}
+        return {**dict(found), **{key: each for key, each in named.items() if key != "**"}}
 
     _fn_OrderedDict = _fn_dict
 

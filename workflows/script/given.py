@@ -37,23 +37,20 @@ def shortened(word: str, flags: Sequence[Flag]) -> list[str]:
 
 def by_place(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) -> Mapping[str, str]:
     """What the command line gives the arguments that are no flags; nothing, "", to one that may have any number."""
-    named, words, command = _placed(arguments, source, flags)
-    many = (name for name, nargs in named.items() if nargs.endswith(("REMAINDER", "'*'", "'...'")))
-    return {**command, **dict.fromkeys(many, ""), **dict(zip(named, words, strict=False))}
+    taken, many, command = _placed(arguments, source, flags)
+    return {**command, **{name: next(iter(words), "") for name, words in taken.items() if words or name in many}}
 
 
 def several(arguments: Sequence[str], source: Source, flags: Sequence[Flag]) -> Mapping[str, list[str]]:
     """The words of each of those that takes all that are left."""
-    named, words, _ = _placed(arguments, source, flags)
-    found = {name: words[place:] for place, (name, nargs) in enumerate(named.items())
-             if nargs.endswith(("REMAINDER", "'*'", "'...'", "'+'"))}  # fmt: skip
-    return {name: left for name, left in found.items() if left}
+    taken, many, _ = _placed(arguments, source, flags)
+    return {name: words for name, words in taken.items() if words and name in many}
 
 
 def _placed(
     arguments: Sequence[str], source: Source, flags: Sequence[Flag]
-) -> tuple[dict[str, str], list[str], dict[str, str]]:
-    """The arguments that are no flags, and how many words each takes; the words; the command that is one of them."""
+) -> tuple[dict[str, list[str]], dict[str, ast.Call], dict[str, str]]:
+    """The words of each argument that is no flag; those that take what is left; the command that is a word."""
     calls = {name: call for call in source.calls if last_name(call.func) == "add_argument" and call.args
              and (name := plain(call.args[0])) and not name.startswith("-")}  # fmt: skip
     switches = {each for flag in flags if not flag.takes_value for each in (flag.name, *flag.aliases)}
@@ -65,6 +62,14 @@ def _placed(
     commands = [plain(call.args[0]) for call in source.calls if last_name(call.func) == "add_parser" and call.args]
     kept = [plain(argument(call, "dest")) for call in source.calls if last_name(call.func) == "add_subparsers"]
     command = {name: word for name in kept if name for word in words if word in commands}
-    nargs = {name: argument(call, "nargs") for name, call in calls.items()}
-    named = {name: "" if each is None else ast.unparse(each) for name, each in nargs.items()}
-    return named, [word for word in words if word not in command.values()], command
+    words = [word for word in words if word not in command.values()]
+    taken, many = dict[str, list[str]](), dict[str, ast.Call]()
+    for place, (name, call) in enumerate(calls.items()):
+        number, nargs = 1, argument(call, "nargs")
+        if nargs is not None and ast.unparse(nargs).endswith(("REMAINDER", "'*'", "'...'", "'+'")):
+            many[name] = call
+            after = [each for each in [*calls.values()][place + 1 :] if argument(each, "nargs") is None]
+            of_one = sum(ast.dump(each.func) == ast.dump(call.func) for each in after)  # parser; each has one word
+            number = max(0, len(words) - of_one)
+        taken[name], words = words[:number], words[number:]
+    return taken, many, command

@@ -31,12 +31,10 @@ def lightning_alone(source: Source, values: Values) -> tuple[str, int] | None:
     for call in (each for each in source.calls if last_name(each.func) in ("Trainer", _OF_FLAGS)):
         of_flags = last_name(call.func) == _OF_FLAGS
         saves = next(iter(kept), None) if of_flags else argument(call, "enable_checkpointing")
-        devices: ast.expr | None = ast.Name(id="devices") if of_flags else argument(call, "devices")
         known = [] if saves is None else values.machine.seen.get(saves)
         told = values.machine.unpacked.get(call, {}).get("enable_checkpointing")
         if _is_false(saves) or known == [False] or told is False:
-            number = plain(devices) or values.conditions.flag("" if devices is None else last_name(devices)) or ""
-            return source.where(call), int(number) if number.isdecimal() and number != "0" else 1
+            return source.where(call), _devices(call, values) or 1
     return None
 
 
@@ -105,10 +103,10 @@ def _words_of_parser(by_cli: bool, of_flags: bool) -> tuple[str, ...]:
 
 
 def _devices(trainer: ast.Call, values: Values) -> int | None:
-    """How many it is told of, by its flags, too."""
-    of_flags = last_name(trainer.func) == _OF_FLAGS
-    said = values.conditions.flag("devices") or values.conditions.flag("gpus") if of_flags else None
-    number = said or plain(argument(trainer, "devices")) or ""
+    """How many it is told of, by a flag, too."""
+    said, flag = argument(trainer, "devices"), values.conditions.flag
+    of_flags = flag("devices") or flag("gpus") if last_name(trainer.func) == _OF_FLAGS else None
+    number = of_flags or plain(said) or flag("" if said is None else last_name(said)) or ""
     return int(number) if number.isdecimal() and number != "0" else None
 
 

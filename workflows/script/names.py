@@ -165,7 +165,7 @@ class Names(Memory):
                 return self.settings
             if owner.kind == LIBRARY:
                 if path == "sys.argv" and self.arguments:
-                    return ["", *self.arguments]
+                    return [Unknown(path), *self.arguments]
                 return _CONSTANTS.get(name, Unknown(path, LIBRARY))
             if owner.kind == ANEW:
                 return Unknown(path, ANEW)
