@@ -34,21 +34,23 @@ class _Sum:
     """Objects in any order, in a few bytes however many there are: their hashes are added up."""
 
     objects: int = 0
+    markers: int = 0
+    """Beside the objects: their words only name the version of these."""
     size: int = 0
     total: int = 0
 
-    def add(self, uri: str, info: ObjectInfo, *, counts: bool) -> None:
-        """``counts``: as data; a marker with words in it only names their version."""
+    def add(self, uri: str, info: ObjectInfo, *, marks: bool) -> None:
         line = json.dumps([uri, info.size, info.etag]).encode()
-        self.merge(_Sum(int(counts), info.size, int.from_bytes(hashlib.sha512(line).digest())))
+        self.merge(_Sum(not marks, marks, info.size, int.from_bytes(hashlib.sha512(line).digest())))
 
     def merge(self, other: _Sum) -> None:
         self.objects += other.objects
+        self.markers += other.markers
         self.size += other.size
         self.total = (self.total + other.total) % (1 << 8 * _WIDTH)
 
     def found(self, uri: str, why: str) -> Found:
-        text = b"%d %d " % (self.objects, self.size) + self.total.to_bytes(_WIDTH)
+        text = b"%d %d " % (self.objects + self.markers, self.size) + self.total.to_bytes(_WIDTH)
         return Found(uri, hashlib.sha256(text).hexdigest(), self.objects, self.size, why)
 
 
@@ -83,7 +85,9 @@ class Look:
             if name in READY_MARKERS or key.startswith(f"{STATE_FOLDER}/"):
                 continue
             if self.args.on == "marker" or wanted(self.args, key):
-                self._sums[folder].add(f"{root}/{key}", info, counts=not (marks and self.args.on == "marker"))
+                # What is marked by a name of one's own, as .parquet, may be the data.
+                empty = marks and self.args.on == "marker" and (not info.size or is_marker(key, MARKERS))
+                self._sums[folder].add(f"{root}/{key}", info, marks=empty)
 
     def marked(self) -> list[Found]:
         """Every folder with a marker, by name, and all that lies in it and below."""

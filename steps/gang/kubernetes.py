@@ -99,8 +99,8 @@ class KubernetesHost:
         """
         for document in self._channel():
             try:
-                if self._api.create(document, dry_run=True) is not None:
-                    self._api.create(document)
+                if self._api.create(document, dry_run=True, patience=CREATE_SECONDS) is not None:
+                    self._api.create(document, patience=CREATE_SECONDS)
             except ApiSilent:
                 raise
             except (ApiError, StepError) as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.folder_part import SETTLED_SECONDS
@@ -14,6 +14,8 @@ from argosy.steps.launch.units import Contents, Unit, contents, step_in
 from argosy.steps.launch.whole_files import Ages, Signature, globbed, looks_whole, open_for_writing, proves_itself
 
 REST_SECONDS = 0.2
+MOST_SECONDS = 30.0
+"""What comes after a unit is waited for no longer."""
 _POINTER_BYTES = 512
 _WORD = re.compile(r"[^\s\"'{}\[\],:]+")
 _WRITTEN_LAST = (("*.distcp", ".metadata"), ("training_args.bin", "trainer_state.json"))
@@ -24,6 +26,10 @@ _NUMBER = re.compile(r"(?<=[A-Za-z0-9])[-_.]?\{rank[^}]*\}")
 """Left out by some libraries where there is one rank, with what divides it from the name: ``rng_state.pth``."""
 _SHARD = re.compile(rb"__\d+_\d+\.distcp")
 """So torch names the files of distributed checkpoints; ``.metadata``, a pickle that nobody here loads, lists them."""
+
+
+def _kind(name: str) -> str:
+    return PurePosixPath(name.partition("/")[0]).suffix
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class Completeness:
         self._ages = Ages(folder)
         self._alone: Signature = {}
         """Files that were all of a checkpoint, as they were seen first."""
+        self._delays: dict[str, float] = {}
+        """Files beside the units that a save writes last, and how many seconds after the unit they were written."""
         self._expected = [
             (rank, (glob.format(rank=rank), *([_NUMBER.sub("", glob)] if lone else [])))
             for glob in args.checkpoint_expect
@@ -76,13 +84,15 @@ class Completeness:
         if not unit.files:
             return Flaw("it has no files")
         pointers = self.pointers(found) if unit.name and newest else {}
-        if busy := self._busy({**unit.files, **pointers}, ended):
+        late = self.late(found, unit) if newest else {}
+        if busy := self._busy(unit.files, {**pointers, **late}, ended) or ("" if ended else self._awaited(found, unit)):
             return Flaw(busy, busy=True)
         missing = self._missing(unit) or self._unfinished(unit) or self._scattered(unit)
         missing = missing or self._unmarked(unit, newest) or self._elsewhere(found, unit, pointers)
         if missing:
             return Flaw(missing)
         torn = next((name for name in unit.files if not self._whole(unit, name)), None)
+        torn = torn or next((name for name in late if not looks_whole(self._folder / name)), None)
         if torn is not None:
             return Flaw(f"{torn} is cut off or empty")
         if not self._unchanged(unit):
@@ -95,7 +105,7 @@ class Completeness:
         flaw = self.flaw(found, unit, lambda: True, ended=True)
         if flaw is not None:
             return flaw.text
-        torn = set(found.beside) - set(self.beside(found, ended=True))
+        torn = set(found.beside) - set(self.beside(found, unit, ended=True))
         cut = next((name for name in sorted(torn) if found.beside[name][0]), None)
         return f"{cut} beside it is cut off" if cut and unit.name else ""
 
@@ -109,14 +119,16 @@ class Completeness:
         """For how many seconds nobody has written to it."""
         return self._ages.youngest(unit.files)
 
-    def _busy(self, files: Signature, ended: bool) -> str:
-        age = self._ages.youngest(files)
-        if not ended and (age < SETTLED_SECONDS or (age < REST_SECONDS and not self._seen_whole(files))):
+    def _busy(self, files: Signature, others: Signature, ended: bool) -> str:
+        """``others``: what lies beside and belongs to it."""
+        together = {**files, **others}
+        age = self._ages.youngest(together)
+        if not ended and (age < SETTLED_SECONDS or (age < REST_SECONDS and not self._seen_whole(files, others))):
             return "it has just changed"
-        writing = sorted(open_for_writing(self._folder, files))
+        writing = sorted(open_for_writing(self._folder, together))
         return f"{writing[0]} is open for writing" if writing else ""
 
-    def _seen_whole(self, files: Signature) -> bool:
+    def _seen_whole(self, files: Signature, others: Signature) -> bool:
         """One file that is seen to be whole needs no more rest than its copy: a small script may save ten a second.
 
         It must have been alone twice: the first save of a script may have written one of its files, and not the next.
@@ -124,20 +136,52 @@ class Completeness:
         if len(files) != 1 or self._expected:
             return False
         ((name, state),) = files.items()
-        return self._alone.setdefault(name, state) != state and proves_itself(self._folder / name)
+        again = self._alone.setdefault(name, state) != state or bool(others)
+        return again and all(proves_itself(self._folder / each) for each in (name, *others))
 
-    def beside(self, found: Contents, *, ended: bool = False) -> Signature:
-        """Of the files beside the units those that rest and are whole: they go along with a unit. So do the pointers,
-        always: one that is written anew since it was judged makes its copy fail, for without it nobody could go on.
+    def late(self, found: Contents, unit: Unit) -> Signature:
+        """Of the files beside the unit those of its kind that were written after it: Lightning's ``last.ckpt``, which
+        holds all that a restart reads, follows the file that is named by its step, or alone where that is no better.
         """
-        writing = open_for_writing(self._folder, found.beside)
-        return self.pointers(found) | {
+        kinds = {_kind(name) for name in unit.files} - {""} if unit.name else set()
+        written = max((mtime for _, mtime, _ in unit.files.values()), default=0)
+        late = {
             name: state
             for name, state in found.beside.items()
-            if name not in writing
-            and (ended or self._ages.of(name, state) >= REST_SECONDS)
-            and looks_whole(self._folder / name)
+            if state[1] > written and _kind(name) in kinds and self.of_others.get(name) != state
         }
+        for name, state in late.items():
+            self._delays.setdefault(name, min((state[1] - written) / 1e9, MOST_SECONDS / 2))
+        return late
+
+    def without_late(self, found: Contents, unit: Unit) -> Contents:
+        """The folder without these: a file that is written all the time holds up no unit for ever."""
+        late = self.late(found, unit)
+        return replace(found, beside={name: state for name, state in found.beside.items() if name not in late})
+
+    def _awaited(self, found: Contents, unit: Unit) -> str:
+        """A file that came after an earlier unit is waited for twice as long as it took: before, it is the old one."""
+        late, rested = self.late(found, unit), self.rested(unit)
+        waits = (name for name, delay in self._delays.items() if name in found.beside and name not in late)
+        return next((f"{name} is not written yet" for name in waits if rested < 2 * self._delays[name]), "")
+
+    def beside(self, found: Contents, unit: Unit, *, ended: bool = False) -> Signature:
+        """Of the files beside the units those that rest and are whole: they go along with a unit. So do the pointers
+        and what came after the unit, always: one that is written anew since it was judged makes its copy fail, for
+        without it nobody could go on.
+        """
+        writing = open_for_writing(self._folder, found.beside)
+        return (
+            self.pointers(found)
+            | self.late(found, unit)
+            | {
+                name: state
+                for name, state in found.beside.items()
+                if name not in writing
+                and (ended or self._ages.of(name, state) >= REST_SECONDS)
+                and looks_whole(self._folder / name)
+            }
+        )
 
     def pointers(self, found: Contents) -> Signature:
         """Of the files beside the units those that say which unit is the last. A ``latest`` that only another node's

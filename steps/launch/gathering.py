@@ -242,7 +242,7 @@ class Contributor:
             return self._flawed(save, f"{unit.name}: {flaw.text}") if late or (ended and not flaw.busy) else None
         if ended:
             time.sleep(SETTLED_SECONDS)
-        beside = self._completeness.beside(found, ended=ended)
+        beside = self._completeness.beside(found, unit, ended=ended)
         files = _without({**unit.files, **beside}, self._completeness.of_others)
         self._reporter.answer(self._part(save, "storing"))
         part = self._checkpoints.part(save.name, self._assignment.node_rank)

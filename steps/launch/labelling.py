@@ -35,9 +35,16 @@ class Labelling:
     """
 
     def __init__(
-        self, folder: Path, restored: Checkpoint | None, found: Unit | None = None, globs: Sequence[str] = ()
+        self,
+        folder: Path,
+        restored: Checkpoint | None,
+        found: Unit | None = None,
+        globs: Sequence[str] = (),
+        late: Signature | None = None,
     ) -> None:
-        """``restored``: what the script found in the folder, as the unit ``found``; ``globs`` of the files."""
+        """``restored``: what the script found in the folder, as the unit ``found`` and what came ``late`` to it;
+        ``globs`` of the files.
+        """
         self._folder, self._globs = folder, globs
         self._clock = StepClock(0 if restored is None else restored.step)
         self._restored = restored
@@ -47,7 +54,8 @@ class Labelling:
         self._hashed: tuple[Content | None, str] = (None, "")
         self._saves = 0
         self._label = Label(0 if restored is None else restored.step, "file")
-        self._found = self._committed = None if restored is None or found is None else (found.name, found.files)
+        self._found = None if restored is None or found is None else (found.name, found.files)
+        self._committed = None if self._found is None else (self._found[0], {**self._found[1], **(late or {})})
         """The unit that was committed last, with that label."""
         self._seen: dict[str, tuple[Signature, float, bool]] = {}
         """Unit -> its files when they were looked at last, since when they change, and whether they did just then."""
@@ -67,20 +75,27 @@ class Labelling:
                 began = min([time.time(), *(state[1] / 1e9 for state in unit.files.values() if state[1] not in old)])
             self._seen[unit.name] = (dict(unit.files), began, changed)
 
-    def label(self, unit: Unit, *, final: bool = False) -> Label:
-        """The step of these files; ``final``: every rank has ended, no more is told."""
-        if final and (label := self._clock.at_the_end(file_step(self._folder, unit, self._globs))) is not None:
+    def label(self, unit: Unit, late: Signature | None = None, *, final: bool = False) -> Label:
+        """The step of these files, and of what came ``late``; ``final``: every rank has ended, no more is told."""
+        late = late or {}
+        if final and (label := self._clock.at_the_end(self._told(unit, late))) is not None:
             return label
-        if self._committed == (unit.name, unit.files):
+        if self._committed == (unit.name, {**unit.files, **late}):
             return self._label
         self.look([unit])
-        known = file_step(self._folder, unit, self._globs)
+        known = self._told(unit, late)
         if known.source == "file" and not self._is_as_found(unit):
             known = max(known, self._rewritten(unit) or known, key=lambda each: each.step or 0)
         told = (known.epoch or 0) if known.step is None else known.step
         if told <= self._label.step and self._clock.is_mute and self._is_no_further(unit):
             return self._label
         return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
+
+    def _told(self, unit: Unit, late: Signature) -> FileStep:
+        """By its own files, unless what came after them is further: one that is no better than the best has no name."""
+        known = file_step(self._folder, unit, self._globs)
+        after = file_step(self._folder, Unit("", late, None)) if late else known
+        return after if after.source == "file" and (after.step or 0) > (known.step or 0) else known
 
     def _is_no_further(self, unit: Unit) -> bool:
         """Whether no file that bears a number was written since the restore, or nothing that was restored if none does:
@@ -119,10 +134,12 @@ class Labelling:
         """What the commit says for the restarts to come."""
         return {PROGRESS: progress, BEFORE: "".join(self._known(content, progress))}
 
-    def committed(self, unit: Unit, label: Label, content: Content, progress: int) -> None:
+    def committed(
+        self, unit: Unit, label: Label, content: Content, progress: int, late: Signature | None = None
+    ) -> None:
         """Take note that the files were committed with this label."""
         self._clock.committed(label)
-        self._label, self._committed = label, (unit.name, unit.files)
+        self._label, self._committed = label, (unit.name, {**unit.files, **(late or {})})
         self._before = self._known(content, progress)
         self._progress, self._saves = progress, self._saves + 1
         self._contents = [*self._contents[-1:], dict(content)]

@@ -71,8 +71,9 @@ class FolderWatch:
         digest, found, others = assignment.resume_digest, restored or contents(folder, args), completeness.of_others
         self._since = SinceRestore(found, others)
         self._gatherer = Gatherer(args, checkpoints, self._claim, assignment, reporter, others, self._since)
-        checkpoint = checkpoints.by_digest(digest) if digest else None
-        self._labels = Labelling(folder, checkpoint, found.units[-1] if found.units else None, args.checkpoint_include)
+        checkpoint, last = checkpoints.by_digest(digest) if digest else None, found.units[-1] if found.units else None
+        late = None if last is None else completeness.late(found, last)
+        self._labels = Labelling(folder, checkpoint, last, args.checkpoint_include, late)
         self._done: dict[str, Signature] = {unit.name: self._state(found, unit) for unit in found.units}
         """What was committed, or given up, of each unit."""
         unasked = bool(digest) and assignment.nnodes > 1 and not self._asks
@@ -160,7 +161,7 @@ class FolderWatch:
         self._labels.look(found.units)
         if self._every:
             self._since.look(found)
-        unit = self._ready(found)
+        found, unit = self._ready(found)
         if unit is None:
             return
         try:
@@ -182,27 +183,30 @@ class FolderWatch:
             print(f"argosy: checkpoint not committed: {error.cause}: {error}", file=sys.stderr, flush=True)
             self._closing.wait(RETRY_SECONDS)
 
-    def _ready(self, found: Contents) -> Unit | None:
-        """The newest whole unit, unless that, or a newer one, was committed before."""
+    def _ready(self, found: Contents) -> tuple[Contents, Unit | None]:
+        """The newest whole unit, unless that, or a newer one, was committed before; and what lies beside it."""
         self._close = False
         if not found.units:
             self._complaints.rests()
         for unit in reversed(found.units):
             if self._every and not unit.name:
                 self._complaints.not_committed(unit, _NO_UNITS)
-                return None
+                return found, None
             if self._done.get(unit.name) == self._state(found, unit):
                 if unit is found.units[-1]:
                     self._complaints.rests()
-                return None
-            flaw = self._completeness.flaw(found, unit, self._ranks_run)
+                return found, None
+            committed = unit.files.items() <= self._done.get(unit.name, {}).items()
+            tired = not committed and self._completeness.rested(unit) > PATIENCE_SECONDS
+            seen = self._completeness.without_late(found, unit) if tired else found
+            flaw = self._completeness.flaw(seen, unit, self._ranks_run)
             if flaw is None:
-                return unit
-            if unit.files.items() <= self._done.get(unit.name, {}).items():
-                return None  # committed, and meanwhile the script's ``latest`` names one that is not there yet
+                return seen, unit
+            if committed:  # and meanwhile the script's ``latest`` names one that is not there yet
+                return found, None
             self._close = self._close or (flaw.busy and len(unit.files) == 1)
             self._note(unit, flaw, newest=unit is found.units[-1])
-        return None
+        return found, None
 
     def _note(self, unit: Unit, flaw: Flaw, newest: bool) -> None:
         if flaw.busy:
@@ -215,8 +219,9 @@ class FolderWatch:
             self._complaints.not_committed(unit, f"{flaw.text}, and nothing was written for {age:.0f} s")
 
     def _state(self, found: Contents, unit: Unit) -> Signature:
-        """What makes a commit of the unit another than the one before: its files, and who points to it."""
-        return {**unit.files, **(self._completeness.pointers(found) if unit.name else {})}
+        """What makes a commit of the unit another than the one before: its files, who points to it, what came after."""
+        pointers = self._completeness.pointers(found) if unit.name else {}
+        return {**unit.files, **pointers, **self._completeness.late(found, unit)}
 
     def _files(self, found: Contents, unit: Unit, final: bool) -> Signature:
         """The unit's files, and what goes along with them."""
@@ -229,7 +234,7 @@ class FolderWatch:
             for other in found.units:
                 if self._completeness.flaw(found, other, lambda: True, newest=False) is None:
                     files |= other.files
-        return files | self._completeness.beside(found, ended=final)
+        return files | self._completeness.beside(found, unit, ended=final)
 
     def _commit(
         self, found: Contents, unit: Unit, *, final: bool = False, last: bool = False, go_on: Callable[[], bool]
@@ -237,7 +242,7 @@ class FolderWatch:
         """None: this content is committed already, and need not be final."""
         began = time.monotonic()
         state = self._state(found, unit)
-        label = self._labels.label(unit, final=final)
+        label = self._labels.label(unit, late := self._completeness.late(found, unit), final=final)
         files = self._files(found, unit, final)
         if last:
             age = time.time() - newest_change({**found.beside, **files})
@@ -255,7 +260,7 @@ class FolderWatch:
         self._complaints.rests()
         if done is None:
             return None
-        self._labels.committed(unit, label, content, progress)
+        self._labels.committed(unit, label, content, progress, late)
         told = {} if label.told is None else {"told": label.told, "relative": label.relative}
         self._reporter.event(
             "checkpoint_committed",

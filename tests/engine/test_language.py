@@ -90,6 +90,9 @@ def test_any_text_survives_substitution_and_never_crashes_a_parser(text: str) ->
         ("1 + 2 * 3 - 4 / 2", 5.0), ("'a' + \"b\" + `c`", "abc"), ("nil ?? 3", 3), ("m?.y?.z", None),
         ("m['a-b']", 1), ("m.missing == nil", True), ("[1, 2][1]", 2), ("{a: 1}.a", 1), ("len('abc')", 3),
         ("'abc' matches '^a.c$'", True), ("not (1 == 1.0)", False), ("string(3) == '3'", True), ("7 % 4", 3),
+        ("nil ?? -3", -3), ("nil ?? -m.no ?? 3", -3), ("m.no ?? not true", False), ("1 + m.no ?? 2 + 3", 6),
+        ("-m.no ?? 2 + 3", 1), ("(m.no ?? 1) == 1", True), ("m.no ?? true ? 1 + 2 : 2", 3), ("m.no contains 'a'", False),
+        ("'a' matches m.no", False), ("'a' not matches m.no", True), ("m.no in m", False), ("m.no in {'': 1}", True),
         ("jsonpath('{\"a\": [1, {\"b\": 2}]}', '$.a[1].b')", 2), ("asFloat('1.5') * 2", 3.0), ("toJson({b: [1]})", '{"b":[1]}'),
     ],
 )  # fmt: skip
@@ -235,9 +238,11 @@ def test_patterns_that_only_one_language_has_are_refused(pattern: str) -> None:
     "text",
     [
         "t == 1", "t in [1]", "true || t", "'1' == 1", "[1] == 1", "t.x", "len(t) == '1'", "filter([1], # == 'a')",
-        "nope ?? 1", "7.5 % 2", "upper(5)", "join([1], '')", "m.none contains 'a'", "upper(m.none)", "asFloat(' 1')",
+        "nope ?? 1", "7.5 % 2", "upper(5)", "join([1], '')", "nil contains 'a'", "upper(m.none)", "asFloat(' 1')",
         "9223372036854775808", "'\\q'", "fromJSON('NaN')", "fromJSON('1e400')", "jsonpath('\"s\"', '$[0]')",
         "fromJSON('[7]')[0] % 2", f"fromJSON('{'[' * 100000}')", "split('abc')", "count([true])",
+        "m.no ?? 1 == 1", "1 + m.no ?? 2 * 3", "[m.no ?? 'a' + 'b']", "m.no ?? -3 + 4", "m.no ?? true && true",
+        "fromJSON('{}') in fromJSON('{}')", "fromJSON('1') in m", "m.no ?? 'a' not in ['a']",
     ],
 )  # fmt: skip
 def test_what_go_does_not_compile_or_evaluate_is_an_error(text: str) -> None:

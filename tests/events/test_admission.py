@@ -17,9 +17,12 @@ import pytest
 from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.layout import pointer_prefix
+from argosy.steps.contract.trigger_arguments import TriggerArgs
+from argosy.steps.events import look
 from argosy.steps.events.admission import unusable
 from argosy.steps.events.journal import Decision, Journal
-from argosy.steps.store import ObjectStore, open_store
+from argosy.steps.events.look import Look
+from argosy.steps.store import ObjectInfo, ObjectStore, open_store
 from tests.events.world import Cluster, World, s3_event
 
 
@@ -223,6 +226,31 @@ def test_a_folder_whose_name_is_no_text_is_refused_and_stops_no_other(world: Wor
     assert sorted(told(world.hearing().look())) == ["refused", "start"]
     (started,) = world.cluster.started.values()
     assert started["dataset-uri"] == f"{world.dataset_uri}/v1"
+
+
+def test_a_marker_of_ones_own_with_words_in_it_may_be_the_data(world: World) -> None:
+    """Of ".parquet" none was started any more: "no object but the marker lies there yet"."""
+    world.settings = {"marker": (".parquet",)}
+    world.hearing().look()
+    world.put("v1/a.parquet")
+    assert told(world.hearing().look()) == ["start"]
+
+
+class Listed:
+    """A bucket that always says the same."""
+
+    def __init__(self, uri: str) -> None:
+        assert uri == "s3://bucket/corpus"
+
+    def scan(self) -> Iterator[ObjectInfo]:
+        return (ObjectInfo(key=key, size=1, etag=key) for key in ("v1/part-0", "v1/x.manifest.json"))
+
+
+def test_a_version_keeps_the_name_that_earlier_releases_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Had it another, all that a trigger has seen would be new, and be trained again."""
+    monkeypatch.setattr(look, "open_store", Listed)
+    (found,) = Look(TriggerArgs(store_uri="s3://b", name="run", dataset_uri="s3://bucket/corpus")).marked()
+    assert (found.objects, found.digest[:16]) == (1, "32e397ab68d0b59a")
 
 
 @pytest.mark.parametrize("on", ["marker", "quiet", "count"])

@@ -149,10 +149,11 @@ def test_a_file_whose_time_lies_ahead_rests_by_what_is_seen_of_it(tmp_path: Path
         write(tmp_path / "checkpoint-1/a", text, age=-3600.0)
         write(tmp_path / "readme", text, age=-3600.0)
         assert now(completeness, tmp_path) == "it has just changed"
-        assert completeness.beside(look(tmp_path)) == {}
-        assert list(completeness.beside(look(tmp_path), ended=True)) == ["readme"]
+        found = look(tmp_path)
+        assert completeness.beside(found, found.units[-1]) == {}
+        assert list(completeness.beside(found, found.units[-1], ended=True)) == ["readme"]
     until = time.monotonic() + 10
-    while now(completeness, tmp_path) or not completeness.beside(look(tmp_path)):
+    while now(completeness, tmp_path) or not completeness.beside(found, found.units[-1]):
         assert time.monotonic() < until
 
 
@@ -329,7 +330,7 @@ def test_a_latest_that_is_written_anew_after_the_judgement(tmp_path: Path) -> No
     assert flaw_of(folder, found) == ""
     args = LaunchArgs(store_uri="file:///none", name="run", checkpoint_mode="opaque", checkpoint_path="out")
     with (folder / "latest").open("w"):
-        beside = Completeness(args, folder, [0]).beside(found)
+        beside = Completeness(args, folder, [0]).beside(found, found.units[-1])
         with pytest.raises(FilesChanged):
             stored(tmp_path, {**found.units[-1].files, **beside})
 

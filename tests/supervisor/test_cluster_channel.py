@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from argosy.steps.cluster import watching
+from argosy.steps.cluster import api, watching
 from argosy.steps.cluster.connecting import connect
 from argosy.steps.cluster.kinds import POD
 from argosy.steps.contract.objects import GANG_LABEL, WORKFLOW_LABEL
-from argosy.steps.gang import reasons
+from argosy.steps.gang import kubernetes, reasons
 from argosy.steps.gang.channel_objects import Owner
 from argosy.steps.gang.host import Identity
 from argosy.steps.gang.kubernetes import KubernetesHost
@@ -53,10 +53,14 @@ class Namespace(FakeApi):
 
 
 @contextmanager
-def hosted(namespace: Namespace, manifest: GangManifest, folder: Path) -> Iterator[KubernetesHost]:
+def hosted(
+    namespace: Namespace, manifest: GangManifest, folder: Path, patience: float = api.PATIENCE_SECONDS
+) -> Iterator[KubernetesHost]:
     """Who asks a namespace for the gang."""
     with serving(namespace, folder) as kubeconfig:
-        host = KubernetesHost(connect(kubeconfig=str(kubeconfig)), manifest, Owner(name="w", uid="u-1"), "token")
+        host = KubernetesHost(
+            connect(kubeconfig=str(kubeconfig), patience=patience), manifest, Owner(name="w", uid="u-1"), "token"
+        )
         try:
             yield host
         finally:
@@ -91,6 +95,35 @@ def test_a_gang_does_not_end_for_what_is_there_already(
             host.create(manifest, Identity(name=f"w-{attempt}", attempt=attempt, nnodes=2, env={}))
     assert namespace.made == [*asked, "jobsets", *asked, "jobsets"]
     assert ("is still there is not known" in capfd.readouterr().err) is (status == 403)
+
+
+class Revoked(Namespace):
+    """``gone``: the rights to whatever is part of the channel."""
+
+    gone = False
+
+    def write(self, method: str, path: str, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        status, said = super().write(method, path, document)
+        kind = self.made[-1]
+        message = f'{kind} is forbidden: User "a" cannot create resource "{kind}" in API group "" in the namespace "b"'
+        return (403, {"reason": "Forbidden", "message": message}) if self.gone and kind in CHANNEL else (status, said)
+
+
+def test_rights_that_were_lost_hold_no_gang_up(
+    manifest: GangManifest, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each thing of the channel was asked for again for two minutes, which a SIGTERM had to wait for."""
+    monkeypatch.setattr(api, "PATIENCE_SECONDS", 5.0)
+    monkeypatch.setattr(kubernetes, "CREATE_SECONDS", 0.5)
+    namespace = Revoked(201, "")
+    with hosted(namespace, manifest, tmp_path, patience=5.0) as host:
+        host.endpoint()
+        host.create(manifest, Identity(name="w-1", attempt=1, nnodes=2, env={}))
+        namespace.gone, began = True, time.monotonic()
+        host.create(manifest, Identity(name="w-2", attempt=2, nnodes=2, env={}))
+    assert time.monotonic() - began < 10
+    assert namespace.made[-1] == "jobsets"
+    assert capfd.readouterr().err.count("is still there is not known") == len(CHANNEL)
 
 
 class Busy(Namespace):

@@ -53,8 +53,8 @@ def ordered(symbol: str, left: Any, right: Any) -> bool:
 def _within(item: Any, container: Any) -> bool:
     if container is None:
         return False
-    if isinstance(container, Mapping):
-        return item in container
+    if isinstance(container, Mapping) and (item is None or isinstance(item, str)):
+        return (item or "") in container  # nil is the key of no letters
     if isinstance(container, list):
         return any(equal(item, each) for each in container)
     raise ExpressionError(f"operator 'in' not defined on {plain_text(container)}")
@@ -62,6 +62,8 @@ def _within(item: Any, container: Any) -> bool:
 
 def _of_texts(symbol: str, ask: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
     def asked(left: Any, right: Any) -> bool:
+        if left is None or right is None:
+            return False
         if not (isinstance(left, str) and isinstance(right, str)):
             raise refused(symbol, left, right)
         return ask(left, right)

@@ -26,7 +26,8 @@ def load_grammar(name: str) -> Lark:
     """The LALR parser of ``NAME.lark`` beside this module."""
     from lark import Lark
 
-    return Lark(Path(__file__).with_name(f"{name}.lark").read_text(encoding="utf-8"), parser="lalr")
+    text = Path(__file__).with_name(f"{name}.lark").read_text(encoding="utf-8")
+    return Lark(text, parser="lalr", propagate_positions=True)
 
 
 def parse_with(grammar: str, text: str) -> Tree[Any]:
@@ -49,6 +50,9 @@ def parse_with(grammar: str, text: str) -> Tree[Any]:
         raise ExpressionError(str(error).splitlines()[0]) from None
 
 
+_OPERATORS = ("either", "both", "compare", "compare_not", "arithmetic")
+
+
 @lru_cache(maxsize=512)
 def parse(text: str) -> Tree[Any]:
     """The tree of an expr-lang expression.
@@ -56,4 +60,9 @@ def parse(text: str) -> Tree[Any]:
     Raises:
         ExpressionError: not in the supported part of the language.
     """
-    return parse_with("grammar", text)
+    tree = parse_with("grammar", text)
+    for each in tree.find_pred(lambda each: each.data in _OPERATORS):
+        left = each.children[0]
+        if left.data == "coalesce" and vars(left.meta)["container_start_pos"] == left.meta.start_pos:  # in no brackets
+            raise ExpressionError("?? and an operator after it cannot be mixed: put brackets around one of them")
+    return tree

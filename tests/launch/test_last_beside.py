@@ -1,0 +1,94 @@
+"""A save of two files, the second beside the first: Lightning writes ``epoch=0-step=10.ckpt`` and then ``last.ckpt``,
+from which alone a restart goes on. The first was committed with the ``last.ckpt`` of the save before, or with none.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.launch.nodes import Cluster
+
+
+@pytest.fixture
+def gang(cluster: Callable[..., Cluster]) -> Cluster:
+    made = cluster(
+        nnodes=1,
+        nproc=1,
+        checkpoint_expect=(),
+        checkpoint_include=("*.json", "*.txt"),
+        checkpoint_unit=("epoch=*.json",),
+    )
+    made.begin()
+    return made
+
+
+def write(gang: Cluster, name: str, step: int) -> None:
+    gang.nodes[0].ranks[0].write(gang.nodes[0].folder / name, json.dumps({"global_step": step, "pad": "x" * 1000}))
+
+
+def commits(gang: Cluster) -> list[tuple[int, dict[str, int]]]:
+    """Of each commit its step, and the steps that its files tell."""
+    told = []
+    for checkpoint in gang.store.commits():
+        shutil.rmtree(into := gang.root / "look", ignore_errors=True)
+        gang.store.fetch(checkpoint, into)
+        told.append(
+            (checkpoint.step, {path.name: json.loads(path.read_text())["global_step"] for path in into.iterdir()})
+        )
+    return told
+
+
+def test_what_comes_after_a_unit_is_committed_with_it(gang: Cluster) -> None:
+    write(gang, "epoch=0-step=10.json", 10)
+    time.sleep(1.5)  # as long as a large model is turned into bytes
+    write(gang, "last.json", 10)
+    whole = 10, {"epoch=0-step=10.json": 10, "last.json": 10}
+    gang.until(lambda: commits(gang)[-1:] == [whole], "commit with both")
+    write(gang, "epoch=0-step=20.json", 20)
+    time.sleep(0.7)
+    write(gang, "last.json", 20)
+    gang.until(lambda: commits(gang)[-1][0] == 20, "commit of step 20")
+    assert commits(gang)[-1][1] == {"epoch=0-step=20.json": 20, "last.json": 20}
+    assert [step for step, _ in commits(gang)][-2:] == [10, 20]
+
+
+def test_a_last_one_that_is_no_better_is_committed(gang: Cluster) -> None:
+    """With a monitor no further file is named by its step: nothing was committed any more."""
+    write(gang, "epoch=0-step=10.json", 10)
+    write(gang, "last.json", 10)
+    gang.until(lambda: len(commits(gang)) == 1, "commit")
+    write(gang, "last.json", 20)
+    gang.until(lambda: len(commits(gang)) == 2, "commit")
+    assert commits(gang)[-1] == (20, {"epoch=0-step=10.json": 10, "last.json": 20})
+
+
+def test_one_that_does_not_come_is_waited_for_in_vain_no_longer_than_it_took(gang: Cluster) -> None:
+    write(gang, "epoch=0-step=10.json", 10)
+    time.sleep(0.4)
+    write(gang, "best.json", 10)
+    gang.until(lambda: "best.json" in commits(gang)[-1:][0][1] if commits(gang) else False, "commit with both")
+    write(gang, "epoch=0-step=20.json", 20)
+    gang.until(lambda: commits(gang)[-1][0] == 20, "commit", 5)
+    assert commits(gang)[-1][1] == {"epoch=0-step=20.json": 20, "best.json": 10}
+
+
+def test_one_that_is_always_written_holds_up_nothing_for_ever(gang: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("argosy.steps.launch.opaque.PATIENCE_SECONDS", 0.5)
+    write(gang, "epoch=0-step=10.json", 10)
+    deadline = time.monotonic() + 20
+    while not gang.store.commits():
+        assert time.monotonic() < deadline, "no commit"
+        gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "scalars.json", "{", "keep open")
+        time.sleep(0.02)
+    assert commits(gang) == [(10, {"epoch=0-step=10.json": 10})]
+
+
+def test_a_log_beside_is_not_waited_for(gang: Cluster) -> None:
+    write(gang, "epoch=0-step=10.json", 10)
+    gang.nodes[0].ranks[0].write(gang.nodes[0].folder / "log.txt", "x", "keep open")
+    gang.until(lambda: len(commits(gang)) == 1, "commit")
