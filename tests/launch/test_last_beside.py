@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
+from argosy.steps.launch.labelling import progress_of
+from argosy.steps.launch.step_clock import Word
 from tests.launch.nodes import Cluster
 
 
@@ -130,3 +132,35 @@ def test_a_buffer_that_is_always_written(gang: Cluster) -> None:
         write(gang, "buffer.json", 1)
         time.sleep(0.02)
     assert commits(gang) == [(10, {"epoch=0-step=10.json": 10})]
+
+
+def test_a_last_one_that_tells_no_step_is_of_what_was_printed_when_it_alone_was_written(gang: Cluster) -> None:
+    """It was called what had been printed when its unit was written, however long ago."""
+    node = gang.nodes[0]
+    for step in range(1, 21):
+        node.saves.step(0, Word(step, time.time()))
+        time.sleep(0.02)
+        if step == 10:
+            node.ranks[0].write(node.folder / "epoch=0.json", '{"epoch": 0}')
+            node.ranks[0].write(node.folder / "last.json", '{"x": 10}')
+            gang.until(lambda: len(gang.store.commits()) == 1, "commit")
+    node.ranks[0].write(node.folder / "last.json", '{"x": 20}')
+    gang.until(lambda: len(gang.store.commits()) == 2, "commit")
+    assert [checkpoint.step for checkpoint in gang.store.commits()] == [10, 20]
+
+
+def test_a_last_one_alone_after_a_restart_renews_the_budget(gang: Cluster) -> None:
+    """Training had moved since its unit was written, which is old and was only restored."""
+    node = gang.nodes[0]
+    node.saves.step(0, Word(10, time.time()))
+    node.ranks[0].write(node.folder / "epoch=0.json", '{"epoch": 0}')
+    node.ranks[0].write(node.folder / "last.json", '{"x": 10}')
+    gang.until(lambda: len(gang.store.commits()) == 1, "commit")
+    gang.begin()
+    node = gang.nodes[0]
+    for step in range(11, 21):
+        node.saves.step(0, Word(step, time.time()))
+        time.sleep(0.02)
+    node.ranks[0].write(node.folder / "last.json", '{"x": 20}')
+    gang.until(lambda: len(gang.store.commits()) == 2, "commit")
+    assert [(checkpoint.step, progress_of(checkpoint)) for checkpoint in gang.store.commits()] == [(10, 1), (20, 2)]
