@@ -28,6 +28,10 @@ _SHARD = re.compile(rb"__\d+_\d+\.distcp")
 """So torch names the files of distributed checkpoints; ``.metadata``, a pickle that nobody here loads, lists them."""
 
 
+_LAST = re.compile(r"(?i)(?<![a-z])(?:last|latest)(?![a-z])")
+"""What libraries call the file that a restart goes on from; a best model or a replay buffer says nothing of a save."""
+
+
 def _kind(name: str) -> str:
     return PurePosixPath(name.partition("/")[0]).suffix
 
@@ -64,8 +68,8 @@ class Completeness:
         self._ages = Ages(folder)
         self._alone: Signature = {}
         """Files that were all of a checkpoint, as they were seen first."""
-        self._delays: dict[str, float] = {}
-        """Files beside the units that a save writes last, and how many seconds after the unit they were written."""
+        self._delays: dict[str, tuple[int, int]] = {}
+        """Files that a save writes last: when that was, and how long after the unit before it, in ns."""
         self._expected = [
             (rank, (glob.format(rank=rank), *([_NUMBER.sub("", glob)] if lone else [])))
             for glob in args.checkpoint_expect
@@ -85,7 +89,8 @@ class Completeness:
             return Flaw("it has no files")
         pointers = self.pointers(found) if unit.name and newest else {}
         late = self.late(found, unit) if newest else {}
-        if busy := self._busy(unit.files, {**pointers, **late}, ended) or ("" if ended else self._awaited(found, unit)):
+        awaited = self._awaited(found, unit, late) if newest and not ended else ""
+        if busy := self._busy(unit.files, {**pointers, **late}, ended) or awaited:
             return Flaw(busy, busy=True)
         missing = self._missing(unit) or self._unfinished(unit) or self._scattered(unit)
         missing = missing or self._unmarked(unit, newest) or self._elsewhere(found, unit, pointers)
@@ -140,18 +145,23 @@ class Completeness:
         return again and all(proves_itself(self._folder / each) for each in (name, *others))
 
     def late(self, found: Contents, unit: Unit) -> Signature:
-        """Of the files beside the unit those of its kind that were written after it: Lightning's ``last.ckpt``, which
-        holds all that a restart reads, follows the file that is named by its step, or alone where that is no better.
+        """Of the files beside the unit the last ones of its kind that were written after it: Lightning's ``last.ckpt``,
+        which holds all that a restart reads, follows the file that is named by its step, or alone where that is no
+        better.
         """
         kinds = {_kind(name) for name in unit.files} - {""} if unit.name else set()
-        written = max((mtime for _, mtime, _ in unit.files.values()), default=0)
+        written = _written(unit)
         late = {
             name: state
             for name, state in found.beside.items()
-            if state[1] > written and _kind(name) in kinds and self.of_others.get(name) != state
+            if state[1] > written
+            and _kind(name) in kinds
+            and _LAST.search(name.partition("/")[0])
+            and self.of_others.get(name) != state
         }
-        for name, state in late.items():
-            self._delays.setdefault(name, min((state[1] - written) / 1e9, MOST_SECONDS / 2))
+        for name, (_, mtime, _) in late.items():
+            before, delay = self._delays.get(name, (0, 0))
+            self._delays[name] = mtime, min(delay, mtime - written) if before == mtime else mtime - written
         return late
 
     def without_late(self, found: Contents, unit: Unit) -> Contents:
@@ -159,11 +169,16 @@ class Completeness:
         late = self.late(found, unit)
         return replace(found, beside={name: state for name, state in found.beside.items() if name not in late})
 
-    def _awaited(self, found: Contents, unit: Unit) -> str:
-        """A file that came after an earlier unit is waited for twice as long as it took: before, it is the old one."""
-        late, rested = self.late(found, unit), self.rested(unit)
-        waits = (name for name, delay in self._delays.items() if name in found.beside and name not in late)
-        return next((f"{name} is not written yet" for name in waits if rested < 2 * self._delays[name]), "")
+    def _awaited(self, found: Contents, unit: Unit, late: Signature) -> str:
+        """A file that came after the unit before is waited for twice as long as it took: till then it is the old one.
+        One that came later than half way to this unit follows none.
+        """
+        written, rested = _written(unit), self.rested(unit)
+        for name, (mtime, delay) in self._delays.items():
+            is_old = name not in late and found.beside.get(name, (0, 0, 0))[1] == mtime
+            if is_old and delay < written - mtime and rested < min(2 * delay / 1e9, MOST_SECONDS):
+                return f"{name} is not written yet"
+        return ""
 
     def beside(self, found: Contents, unit: Unit, *, ended: bool = False) -> Signature:
         """Of the files beside the units those that rest and are whole: they go along with a unit. So do the pointers
@@ -171,17 +186,14 @@ class Completeness:
         without it nobody could go on.
         """
         writing = open_for_writing(self._folder, found.beside)
-        return (
-            self.pointers(found)
-            | self.late(found, unit)
-            | {
-                name: state
-                for name, state in found.beside.items()
-                if name not in writing
-                and (ended or self._ages.of(name, state) >= REST_SECONDS)
-                and looks_whole(self._folder / name)
-            }
-        )
+        always = self.pointers(found) | self.late(found, unit)
+        return always | {
+            name: state
+            for name, state in found.beside.items()
+            if name not in writing
+            and (ended or self._ages.of(name, state) >= REST_SECONDS)
+            and looks_whole(self._folder / name)
+        }
 
     def pointers(self, found: Contents) -> Signature:
         """Of the files beside the units those that say which unit is the last. A ``latest`` that only another node's
@@ -242,6 +254,10 @@ class Completeness:
         path = self._folder / name
         empty_marker = self._marker and unit.files[name][0] == 0 and path in globbed(self._base(unit), self._marker)
         return bool(empty_marker) or looks_whole(path)
+
+
+def _written(unit: Unit) -> int:
+    return max((mtime for _, mtime, _ in unit.files.values()), default=0)
 
 
 def _shards(metadata: Path) -> list[str]:

@@ -53,6 +53,8 @@ class Labelling:
         self._contents = [] if restored is None else [{file.path: file.sha256 for file in restored.files}]
         self._hashed: tuple[Content | None, str] = (None, "")
         self._saves = 0
+        self._late = 0.0
+        """When what came after the unit was written."""
         self._label = Label(0 if restored is None else restored.step, "file")
         self._found = None if restored is None or found is None else (found.name, found.files)
         self._committed = None if self._found is None else (self._found[0], {**self._found[1], **(late or {})})
@@ -78,6 +80,7 @@ class Labelling:
     def label(self, unit: Unit, late: Signature | None = None, *, final: bool = False) -> Label:
         """The step of these files, and of what came ``late``; ``final``: every rank has ended, no more is told."""
         late = late or {}
+        self._late = newest_change(late)
         if final and (label := self._clock.at_the_end(self._told(unit, late))) is not None:
             return label
         if self._committed == (unit.name, {**unit.files, **late}):
@@ -89,7 +92,11 @@ class Labelling:
         told = (known.epoch or 0) if known.step is None else known.step
         if told <= self._label.step and self._clock.is_mute and self._is_no_further(unit):
             return self._label
-        return self._clock.label(known, self._seen[unit.name][1], newest_change(unit.files))
+        began, changed = self._seen[unit.name][1], newest_change(unit.files)
+        name, files = self._committed or ("", {})
+        if late and name == unit.name and unit.files.items() <= files.items():  # they alone were written
+            began = changed = self._late
+        return self._clock.label(known, began, changed)
 
     def _told(self, unit: Unit, late: Signature) -> FileStep:
         """By its own files, unless what came after them is further: one that is no better than the best has no name."""
@@ -127,7 +134,7 @@ class Labelling:
             return self._progress
         first = self._restored is not None and self._saves == 0
         named = label.source in ("name", "file") and self._restored is not None and label.step > self._restored.step
-        later = not first or named or self._clock.has_moved(newest_change(unit.files))
+        later = not first or named or self._clock.has_moved(max(newest_change(unit.files), self._late))
         return self._progress + 1 if new and later else self._progress
 
     def meta(self, content: Content, progress: int) -> dict[str, Any]:
