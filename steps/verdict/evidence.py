@@ -39,7 +39,8 @@ _END = re.compile(f"^{OURS}stopped: |; stop: ")
 """So we say that a run has ended; what we said of the starts before was answered by another one."""
 _ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT|signal 6\b")
 """How we end ranks that hang, and how C++ exceptions and watchdogs end a process: their words say why."""
-_MUTE = (Cause.NATIVE_CRASH, Cause.SIGTERM, Cause.UNKNOWN)  # says no more than that processes ended
+_MUTE = (Cause.NATIVE_CRASH, Cause.SIGTERM, Cause.PEER_LOST, Cause.UNKNOWN)  # no more than that processes ended
+_NEAR_LINES = 60  # a stack of C++ has less
 _HOW_WE_END = (Cause.SIGTERM, Cause.UNKNOWN)
 """What a launcher says of ranks that another node's failure ended; the supervisor saw them all."""
 _ALIVE_LINES = 3
@@ -125,14 +126,9 @@ def said_in(lines: Sequence[str], guess: bool = False, mute: Container[int] = ()
             if index in found or index in code or (is_warning(lines[index]) and not silent):
                 continue
             hint = (index + 1 not in code and _goes_on(plain, index)) or hint_of(line)
-            if hint and not _is_metrics(line):
+            if hint and (_WRONG.search(line) or not _PROGRESS.search(line)):  # names of metrics are no trouble
                 found[index] = Said(index, hint)
     return [found[index] for index in sorted(found)]
-
-
-def _is_metrics(line: str) -> bool:
-    """Whether a line tells of a step, and of no number that went wrong: its names of metrics are no trouble."""
-    return _PROGRESS.search(line) is not None and _WRONG.search(line) is None
 
 
 def _goes_on(plain: Sequence[str], index: int) -> Evidence | None:
@@ -280,7 +276,8 @@ def _root(said: Sequence[Said]) -> Said:
         return earlier if earlier.index < first.index else first
     if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
         hung = (one for one in said if one.evidence.cause == Cause.HANG and _is_ours(one))
-        told = [one for one in said if one.evidence.weight < strongest and one.evidence.cause not in _MUTE]
+        near = [one for one in said if abs(one.index - first.index) <= _NEAR_LINES]
+        told = [one for one in near if one.evidence.weight < strongest and one.evidence.cause not in _MUTE]
         return next(hung, min(told, key=lambda one: one.evidence.weight == Weight.HINT, default=first))
     if first.evidence.cause in _HOW_WE_END:
         return next((one for one in said if one.evidence.weight == strongest and _is_ours(one)), first)

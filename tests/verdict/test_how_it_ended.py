@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from argosy.steps.verdict.evidence import said_in
+from argosy.steps.contract.causes import Cause
+from argosy.steps.verdict.evidence import read_lines, said_in
 from argosy.steps.verdict.line import Line
 from argosy.workflows.diagnosis.verdict import Named, diagnose
 
@@ -57,3 +58,13 @@ def test_a_line_as_a_node_keeps_it_is_read() -> None:
     kept = "2026-01-01T00:00:00.000000000Z stderr F "
     lines = ("Traceback (most recent call last):", '  File "t.py", line 3, in <module>', "ValueError: not a scalar")
     assert _root(*(kept + line for line in lines)).cause == "user_exception"
+
+
+def test_what_was_said_long_before_an_abort_is_not_why() -> None:
+    """A retry that went well, hundreds of lines before; nor is a peer that was lost, which another's end explains."""
+    retried = "INFO retrying after: Connection reset by peer"
+    far = [retried, *(f"line {each}" for each in range(400)), "rank 0 was ended by signal 6 (SIGABRT)"]
+    for lines in (far, [retried, "rank 0 was ended by signal 6 (SIGABRT)"]):
+        said = read_lines(lines)
+        assert said is not None
+        assert said.cause == Cause.NATIVE_CRASH
