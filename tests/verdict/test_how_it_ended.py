@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from argosy.steps.contract.causes import Cause
-from argosy.steps.verdict.evidence import read_lines, said_in
+from argosy.steps.verdict.evidence import said_in
 from argosy.steps.verdict.line import Line
 from argosy.workflows.diagnosis.verdict import Named, diagnose
 
@@ -62,9 +61,6 @@ def test_a_line_as_a_node_keeps_it_is_read() -> None:
 
 def test_what_was_said_long_before_an_abort_is_not_why() -> None:
     """A retry that went well, hundreds of lines before; nor is a peer that was lost, which another's end explains."""
-    retried = "INFO retrying after: Connection reset by peer"
-    far = [retried, *(f"line {each}" for each in range(400)), "rank 0 was ended by signal 6 (SIGABRT)"]
-    for lines in (far, [retried, "rank 0 was ended by signal 6 (SIGABRT)"]):
-        said = read_lines(lines)
-        assert said is not None
-        assert said.cause == Cause.NATIVE_CRASH
+    lost, slow = "INFO retrying after: Connection reset by peer", "NCCL timeout for validation"
+    assert _root(slow, *["line"] * 400, ABORTED).cause == "native_crash"
+    assert _root(lost, ABORTED).cause == "native_crash"
