@@ -40,7 +40,6 @@ _END = re.compile(f"^{OURS}stopped: |; stop: ")
 _ABORTED = re.compile(r"(?i)exit ?code\W+(134|-6)\b|SIGABRT|signal 6\b")
 """How we end ranks that hang, and how C++ exceptions and watchdogs end a process: their words say why."""
 _MUTE = (Cause.NATIVE_CRASH, Cause.SIGTERM, Cause.PEER_LOST, Cause.UNKNOWN)  # no more than that processes ended
-_NEAR_LINES = 60  # a stack of C++ has less
 _HOW_WE_END = (Cause.SIGTERM, Cause.UNKNOWN)
 """What a launcher says of ranks that another node's failure ended; the supervisor saw them all."""
 _ALIVE_LINES = 3
@@ -276,8 +275,7 @@ def _root(said: Sequence[Said]) -> Said:
         return earlier if earlier.index < first.index else first
     if first.evidence.cause == Cause.NATIVE_CRASH and _ABORTED.search(first.evidence.quote):
         hung = (one for one in said if one.evidence.cause == Cause.HANG and _is_ours(one))
-        near = [one for one in said if abs(one.index - first.index) <= _NEAR_LINES]
-        told = [one for one in near if one.evidence.weight < strongest and one.evidence.cause not in _MUTE]
+        told = [one for one in said if one.evidence.weight < strongest and one.evidence.cause not in _MUTE]
         return next(hung, min(told, key=lambda one: one.evidence.weight == Weight.HINT, default=first))
     if first.evidence.cause in _HOW_WE_END:
         return next((one for one in said if one.evidence.weight == strongest and _is_ours(one)), first)

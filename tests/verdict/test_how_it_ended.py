@@ -59,8 +59,5 @@ def test_a_line_as_a_node_keeps_it_is_read() -> None:
     assert _root(*(kept + line for line in lines)).cause == "user_exception"
 
 
-def test_what_was_said_long_before_an_abort_is_not_why() -> None:
-    """A retry that went well, hundreds of lines before; nor is a peer that was lost, which another's end explains."""
-    lost, slow = "INFO retrying after: Connection reset by peer", "NCCL timeout for validation"
-    assert _root(slow, *["line"] * 400, ABORTED).cause == "native_crash"
-    assert _root(lost, ABORTED).cause == "native_crash"
+def test_a_peer_that_was_lost_is_not_why_a_process_aborted() -> None:
+    assert _root("INFO retrying after: Connection reset by peer", ABORTED).cause == "native_crash"
