@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.folder_part import SETTLED_SECONDS
-from argosy.steps.launch.units import Contents, Unit, contents, step_in
+from argosy.steps.launch.units import Contents, Unit, contents, late_files, step_in
 from argosy.steps.launch.whole_files import Ages, Signature, globbed, looks_whole, open_for_writing, proves_itself
 
 REST_SECONDS = 0.2
@@ -26,14 +26,6 @@ _NUMBER = re.compile(r"(?<=[A-Za-z0-9])[-_.]?\{rank[^}]*\}")
 """Left out by some libraries where there is one rank, with what divides it from the name: ``rng_state.pth``."""
 _SHARD = re.compile(rb"__\d+_\d+\.distcp")
 """So torch names the files of distributed checkpoints; ``.metadata``, a pickle that nobody here loads, lists them."""
-
-
-_LAST = re.compile(r"(?i)(?<![a-z])(?:last|latest)(?![a-z])")
-"""What libraries call the file that a restart goes on from; a best model or a replay buffer says nothing of a save."""
-
-
-def _kind(name: str) -> str:
-    return PurePosixPath(name.partition("/")[0]).suffix
 
 
 @dataclass(frozen=True)
@@ -145,20 +137,9 @@ class Completeness:
         return again and all(proves_itself(self._folder / each) for each in (name, *others))
 
     def late(self, found: Contents, unit: Unit) -> Signature:
-        """Of the files beside the unit the last ones of its kind that were written after it: Lightning's ``last.ckpt``,
-        which holds all that a restart reads, follows the file that is named by its step, or alone where that is no
-        better.
-        """
-        kinds = {_kind(name) for name in unit.files} - {""} if unit.name else set()
-        written = _written(unit)
-        late = {
-            name: state
-            for name, state in found.beside.items()
-            if state[1] > written
-            and _kind(name) in kinds
-            and _LAST.search(name.partition("/")[0])
-            and self.of_others.get(name) != state
-        }
+        """What came after the unit, but for what other nodes save."""
+        late, written = late_files(found, unit), _written(unit)
+        late = {name: state for name, state in late.items() if state != self.of_others.get(name)}
         for name, (_, mtime, _) in late.items():
             before, delay = self._delays.get(name, (0, 0))
             self._delays[name] = mtime, min(delay, mtime - written) if before == mtime else mtime - written

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from argosy.steps.launch.units import Unit, numbers_in
-from argosy.steps.launch.whole_files import newest_change
+from argosy.steps.launch.whole_files import Signature, newest_change
 
 _STEP_KEYS = (
     "global_step", "global_steps", "step", "steps", "num_steps", "iter_num", "iteration", "iterations", "iter",
@@ -69,6 +69,16 @@ def file_step(folder: Path, unit: Unit, globs: Sequence[str] = ()) -> FileStep:
     if epoch is None and counted and not is_moment(counted[0], saved):
         return FileStep(counted[0], None, "number")
     return FileStep(None, epoch, "file")
+
+
+def further(folder: Path, unit: Unit, late: Signature) -> FileStep | None:
+    """What came ``late`` tells, where that is a later step than the unit: one that is no better than the best has no
+    name of its own.
+    """
+    after = file_step(folder, Unit("", late, None))
+    return (
+        after if late and after.source == "file" and (after.step or 0) > (file_step(folder, unit).step or 0) else None
+    )
 
 
 def is_moment(number: int, saved: float) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.steps.checkpoint.manifest import Checkpoint
-from argosy.steps.launch.file_step import FileStep, file_step
+from argosy.steps.launch.file_step import FileStep, file_step, further
 from argosy.steps.launch.step_clock import Label, StepClock, Word
 from argosy.steps.launch.units import Unit, numbers_in
 from argosy.steps.launch.whole_files import Signature, newest_change
@@ -99,10 +99,7 @@ class Labelling:
         return self._clock.label(known, began, changed)
 
     def _told(self, unit: Unit, late: Signature) -> FileStep:
-        """By its own files, unless what came after them is further: one that is no better than the best has no name."""
-        known = file_step(self._folder, unit, self._globs)
-        after = file_step(self._folder, Unit("", late, None)) if late else known
-        return after if after.source == "file" and (after.step or 0) > (known.step or 0) else known
+        return further(self._folder, unit, late) or file_step(self._folder, unit, self._globs)
 
     def _is_no_further(self, unit: Unit) -> bool:
         """Whether no file that bears a number was written since the restore, or nothing that was restored if none does:

@@ -21,7 +21,8 @@ from argosy.steps.contract.causes import Cause
 from argosy.steps.contract.channel import Assignment
 from argosy.steps.contract.errors import StepError
 from argosy.steps.contract.placeholders import fill, named
-from argosy.steps.launch.units import contents, is_unit, numbers_in, unit_of
+from argosy.steps.launch.file_step import further
+from argosy.steps.launch.units import contents, is_unit, late_files, numbers_in, unit_of
 from argosy.steps.launch.whole_files import Signature, facts, matching
 
 
@@ -64,10 +65,12 @@ def restore(
     base = Path(args.checkpoint_path)
     one = base.joinpath(*(names if len(names) == 1 else ()))
     written = [name for name in names if unit_of(name, args.checkpoint_unit)] or names
+    found = contents(folder, args)
+    for unit in found.units[-1:]:
+        if further(folder, unit, late := late_files(found, unit)):
+            written = list(late)
     newest = base / _newest(folder, written, args.checkpoint_include)
-    step = next(
-        (unit.step for unit in reversed(contents(folder, args).units) if unit.step is not None), checkpoint.step
-    )
+    step = next((unit.step for unit in reversed(found.units) if unit.step is not None), checkpoint.step)
     values = {"path": str(one), "newest": str(newest), "step": str(step)}
     words = (word for arg in args.resume_arg for word in named(arg) if ":" in word)
     values |= {word: _of_glob(word, base, folder, names, values) for word in words}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from argosy.steps.contract.arguments import LaunchArgs
 from argosy.steps.launch.whole_files import Signature, newest_change, signature
@@ -17,6 +17,8 @@ _NAME = re.compile(rf"(?!tmp|temp)(?:[A-Za-z0-9][\w=.+-]*[-_=.])?(?:{_WORDS})s?[
 _STEP = re.compile(r"(?<![A-Za-z])(?:checkpoint|ckpt|global_?step|step|iteration|iter)s?[-_=]?(\d+)", re.A | re.I)
 _EPOCH = re.compile(r"(?<![A-Za-z])epochs?[-_=]?(\d+)", re.A | re.I)
 _RANK = re.compile(r"(?i)(?:rank|node|worker|proc|part|shard)[-_=]?\d+")
+_LAST = re.compile(r"(?i)(?<![a-z])(?:last|latest)(?![a-z])")
+"""What libraries call the file that a restart goes on from; a best model or a replay buffer says nothing of a save."""
 _LONE = re.compile(r"(?<![A-Za-z0-9.])(\d+)(?![A-Za-z0-9]|\.\d)")
 
 
@@ -101,6 +103,23 @@ def contents(folder: Path, args: LaunchArgs) -> Contents:
     if not units and not args.checkpoint_unit and beside:
         return Contents((Unit("", beside, None),), {})
     return Contents(tuple(units), beside)
+
+
+def late_files(found: Contents, unit: Unit) -> Signature:
+    """Of the files beside the unit the last ones of its kind that were written after it: Lightning's ``last.ckpt``,
+    which holds all that a restart reads, follows the file that is named by its step, or alone where that is no better.
+    """
+    kinds = {_kind(name) for name in unit.files} - {""} if unit.name else set()
+    written = max((mtime for _, mtime, _ in unit.files.values()), default=0)
+    return {
+        name: state
+        for name, state in found.beside.items()
+        if state[1] > written and _kind(name) in kinds and _LAST.search(name.partition("/")[0])
+    }
+
+
+def _kind(name: str) -> str:
+    return PurePosixPath(name.partition("/")[0]).suffix
 
 
 def unit_of(path: str, globs: Sequence[str]) -> str:

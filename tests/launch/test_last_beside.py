@@ -164,3 +164,16 @@ def test_a_last_one_alone_after_a_restart_renews_the_budget(gang: Cluster) -> No
     node.ranks[0].write(node.folder / "last.json", '{"x": 20}')
     gang.until(lambda: len(gang.store.commits()) == 2, "commit")
     assert [(checkpoint.step, progress_of(checkpoint)) for checkpoint in gang.store.commits()] == [(10, 1), (20, 2)]
+
+
+def test_a_restart_goes_on_from_the_last_one_where_that_is_further(gang: Cluster) -> None:
+    """Its commit is called step 20, and {newest} was the file of step 10: so it was trained, and counted, each time."""
+    write(gang, "epoch=0-step=10.json", 10)
+    write(gang, "last.json", 10)
+    gang.until(lambda: commits(gang)[-1:] == [(10, {"epoch=0-step=10.json": 10, "last.json": 10})], "commit")
+    gang.begin()
+    assert gang.nodes[0].added == ["--resume=out/epoch=0-step=10.json"]
+    write(gang, "last.json", 20)
+    gang.until(lambda: commits(gang)[-1][0] == 20, "commit")
+    gang.begin()
+    assert gang.nodes[0].added == ["--resume=out/last.json"]
