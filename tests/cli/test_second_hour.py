@@ -190,6 +190,23 @@ def test_what_a_workflow_is_made_of_is_not_written_over(named: str, tmp_path: Pa
     assert [(tmp_path / name).read_text() for name in ("run.toml", "train.py")] == [RUN, TRAIN]
 
 
+@pytest.mark.parametrize("named", ["wf", "empty.yaml"])
+def test_what_was_compiled_before_is_written_over(named: str, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(RUN)
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "empty.yaml").touch()  # as mktemp makes it
+    for _ in range(2):
+        assert argosy(tmp_path, "compile", "run.toml", "-o", named).returncode == 0
+
+
+def test_a_state_folder_above_the_code_is_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").write_text(TRAIN)
+    run = TrainingRun(name="gpt", script="train.py")
+    source = Source(tmp_path / "code" / "run.toml", b"", {}, run, pack(tmp_path / "code"))
+    check_state_dir(tmp_path, source)
+
+
 def test_words_in_braces_that_this_run_has_no_value_for_are_refused_by_p_too(tmp_path: Path) -> None:
     """The description refused them, and -p handed the script the braces."""
     told = refused(tmp_path, "-p", 'args=["{data}"]')

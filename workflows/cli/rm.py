@@ -133,7 +133,8 @@ def _remove_run(run: Run) -> int:
     if isinstance(run, RunFolder):
         removed = run.state_dir / REMOVED
         while run.path.exists():
-            removed.mkdir(exist_ok=True)
+            with suppress(FileExistsError):  # exist_ok looks again, and it may have gone since
+                removed.mkdir()
             # Its own name goes at once, so that an interruption leaves no half of a run.
             with suppress(FileNotFoundError):  # another call removes what this one is about to use
                 run.path.rename(removed / f"{run.name}-{uuid.uuid4().hex}")

@@ -251,9 +251,16 @@ def write_yaml(source: Source, output: Path) -> None:
     """
     code = (source.path.parent / (source.run.code if source.run is not None else "")).resolve()
     files = {source.path.resolve(), *(code / name for name in (source.archive.files if source.archive else ()))}
-    if output.resolve() in files:
+    if output.resolve() in files and not _is_workflow(output):
         raise InputError(f"--output {output}: the workflow is made of this file; name another, as workflow.yaml")
     write_whole(output, source.yaml)
+
+
+def _is_workflow(path: Path) -> bool:
+    """Whether it is one of ours, or empty still: by another name than .yaml it counts as code."""
+    with path.open("rb") as there:
+        head = there.read(4096)
+    return not head or f"{RUN_NAME}:".encode() in head
 
 
 def push_code(source: Source, state_dir: Path) -> str:

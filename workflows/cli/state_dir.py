@@ -40,8 +40,8 @@ def check_state_dir(path: Path, source: Source) -> None:
             if not mark.exists() or not mark.stat().st_size:  # one that met a full disk is empty
                 mark.write_text("*\n")  # nobody wants to commit the disks of virtual nodes
     elif source.run is not None and source.archive is not None:
-        code = (source.path.parent / source.run.code).resolve()
-        if any((code / name).is_relative_to(path.resolve()) for name in source.archive.files):
+        code, place = (source.path.parent / source.run.code).resolve(), path.resolve()
+        if place.is_relative_to(code) and any((code / name).is_relative_to(place) for name in source.archive.files):
             rule = "other things lie there, and beside them what runs write would be packed as code"
             raise InputError(f"--state-dir {path}: {rule}; {remedy}")
     try:
