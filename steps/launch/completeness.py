@@ -138,7 +138,7 @@ class Completeness:
 
     def late(self, found: Contents, unit: Unit) -> Signature:
         """What came after the unit, but for what other nodes save."""
-        late, written = late_files(found, unit), _written(unit)
+        late, written = late_files(found, unit), unit.written
         late = {name: state for name, state in late.items() if state != self.of_others.get(name)}
         for name, (_, mtime, _) in late.items():
             before, delay = self._delays.get(name, (0, 0))
@@ -154,7 +154,7 @@ class Completeness:
         """A file that came after the unit before is waited for twice as long as it took: till then it is the old one.
         One that came later than half way to this unit follows none.
         """
-        written, rested = _written(unit), self.rested(unit)
+        written, rested = unit.written, self.rested(unit)
         for name, (mtime, delay) in self._delays.items():
             is_old = name not in late and found.beside.get(name, (0, 0, 0))[1] == mtime
             if is_old and delay < written - mtime and rested < min(2 * delay / 1e9, MOST_SECONDS):
@@ -235,10 +235,6 @@ class Completeness:
         path = self._folder / name
         empty_marker = self._marker and unit.files[name][0] == 0 and path in globbed(self._base(unit), self._marker)
         return bool(empty_marker) or looks_whole(path)
-
-
-def _written(unit: Unit) -> int:
-    return max((mtime for _, mtime, _ in unit.files.values()), default=0)
 
 
 def _shards(metadata: Path) -> list[str]:

@@ -75,10 +75,10 @@ def further(folder: Path, unit: Unit, late: Signature) -> FileStep | None:
     """What came ``late`` tells, where that is a later step than the unit: one that is no better than the best has no
     name of its own.
     """
+    if not late:
+        return None
     after = file_step(folder, Unit("", late, None))
-    return (
-        after if late and after.source == "file" and (after.step or 0) > (file_step(folder, unit).step or 0) else None
-    )
+    return after if after.source == "file" and (after.step or 0) > (file_step(folder, unit).step or 0) else None
 
 
 def is_moment(number: int, saved: float) -> bool:

@@ -36,6 +36,11 @@ class Unit:
         return (-1 if self.step is None else self.step, newest_change(self.files))
 
     @property
+    def written(self) -> int:
+        """When its files last changed, in ns since 1970; 0 without files."""
+        return max((mtime for _, mtime, _ in self.files.values()), default=0)
+
+    @property
     def epoch(self) -> int | None:
         """The greatest that its name tells, or those of its files."""
         return _epoch({path.partition("/")[0] for path in self.files})
@@ -109,8 +114,7 @@ def late_files(found: Contents, unit: Unit) -> Signature:
     """Of the files beside the unit the last ones of its kind that were written after it: Lightning's ``last.ckpt``,
     which holds all that a restart reads, follows the file that is named by its step, or alone where that is no better.
     """
-    kinds = {_kind(name) for name in unit.files} - {""} if unit.name else set()
-    written = max((mtime for _, mtime, _ in unit.files.values()), default=0)
+    kinds, written = {_kind(name) for name in unit.files} - {""} if unit.name else set(), unit.written
     return {
         name: state
         for name, state in found.beside.items()
